@@ -5,7 +5,7 @@ set(ASSAY_UNITY_FILES 8 CACHE STRING "how many files are compiled together where
 option(ASSAY_FUZZ "build the fuzz programs (clang only)" OFF)
 option(ASSAY_CUDA "build the CUDA backend" OFF)
 option(ASSAY_WHEEL "install the program as the Python package has it (pip sets it)" OFF)
-option(ASSAY_CURL_AT_RUN_TIME "open the system's libcurl when it is first needed, instead of linking it" ${ASSAY_WHEEL})
+option(ASSAY_CURL_AT_RUN_TIME "open the system's libcurl when it is first needed, instead of linking it" OFF)
 set(ASSAY_CUDA_ARCHITECTURES "75;80;86;89;90;100;120" CACHE STRING "compute capabilities to compile for, without the dot")
 set(ASSAY_SANITIZE "" CACHE STRING "sanitizers, as -fsanitize= takes them")
 

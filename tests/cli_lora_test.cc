@@ -60,7 +60,8 @@ TEST_F(CliLora, AdaptersLearnAreKeptAndStandBesideTheModelOrInIt) {
 }
 
 TEST_F(CliLora, AResumedTrainingIsTheSameToTheBit) {
-  for (const Arguments& way : {Arguments{"--lora", "2"}, {"--lora", "2::all-linear", "--base", "int4-weights"},
+  for (const Arguments& way : {Arguments{"--lora", "2"},
+                               {"--lora", "2::all-linear", "--base", "int4-weights"},
                                {"--lora", "2", "--lora-dropout", "0.1", "--precision", "mixed-bf16"}}) {
     const auto with = [&](Arguments more) {
       more.insert(more.end(), way.begin(), way.end());
@@ -119,16 +120,16 @@ TEST_F(CliLora, AShapeNeedsNoWeights) {
   expect_failure({"memory", "model", "--set", "layers"}, 2, "NAME=VALUE");
   expect_failure({"memory", "model", "--config", "shape"}, 2, "drop 'model'");
   expect_failure({"memory"}, 2, "--config is needed");
-  const Outcome timed = run({"train", "--benchmark", "--config", "shape", "--steps", "1", "--warmup", "0", "--batch", "3",
-                             "--seq", "8", "--accumulate", "1,2", "--optimizer", "adamw,sgd", "--clip", "0,1"});
+  const Outcome timed = run({"train", "--benchmark", "--config", "shape", "--steps", "1", "--warmup", "0", "--batch",
+                             "3", "--seq", "8", "--accumulate", "1,2", "--optimizer", "adamw,sgd", "--clip", "0,1"});
   EXPECT_EQ(timed.exit_code, 0) << timed.err;
   EXPECT_NE(timed.out.find("sgd, clip 1, 2 parts"), std::string::npos) << timed.out;
 }
 
 TEST_F(CliLora, MemoryOfAdaptersIsLessThanOfTheModel) {
   const auto cells = [&](const Arguments& more) {
-    Arguments arguments = {"memory", "model",  "--mode",    "train", "--seq",  "8", "--recompute",
-                           "none",   "--json", "--precision", "fp32"};
+    Arguments arguments = {"memory",      "model", "--mode", "train",       "--seq", "8",
+                           "--recompute", "none",  "--json", "--precision", "fp32"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -137,8 +138,7 @@ TEST_F(CliLora, MemoryOfAdaptersIsLessThanOfTheModel) {
   const Json whole = cells({}).at(0);
   const Json adapters = cells({"--lora", "1", "--base", "int8-weights,int4-weights"});
   ASSERT_EQ(adapters.size(), 2U);
-  for (const Json& cell : adapters)
-    EXPECT_LT(held_of(cell, "gradients"), 0.5 * held_of(whole, "gradients"));
+  for (const Json& cell : adapters) EXPECT_LT(held_of(cell, "gradients"), 0.5 * held_of(whole, "gradients"));
   EXPECT_LT(weights_of(adapters[1]), weights_of(adapters[0]));
 }
 

@@ -47,6 +47,11 @@ TEST_F(CliNames, HabitsOfOtherBenchmarksMeanOurs) {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_TRUE(result.out.starts_with(begin)) << result.out;
   }
+  for (const auto& [format, begin] : {std::pair{"jsonl", "{\"model\":\"model\""}, {"sql", "CREATE TABLE"}}) {
+    const Outcome result = bench({"--precision", "fp32", "-o", format});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_TRUE(result.out.starts_with(begin)) << result.out.substr(0, 100);
+  }
   expect_failure({"bench", "model", "-o", "xml"}, 2, "-o json, -o jsonl, -o sql, -o csv and -o md print the result so");
 }
 

@@ -55,7 +55,8 @@ class LoraParity : public testing::TestWithParam<LoraCase> {
 
 double lora_largest(const TensorView& view) {
   double most = 0;
-  for (std::int64_t i = 0; i < view.count(); ++i) most = std::max(most, std::abs(static_cast<double>(view.as<float>()[i])));
+  for (std::int64_t i = 0; i < view.count(); ++i)
+    most = std::max(most, std::abs(static_cast<double>(view.as<float>()[i])));
   return most;
 }
 
@@ -161,7 +162,7 @@ Model with_weights_of(const Model& model, const char* base) {
   const Program& program = instance->program();
   for (const KeptWeight& kept : kept_weights(program)) {
     const Weight& weight = model.weights.at(kept.name);
-    if (weight.shape.size() != 2 || is_adapter_weight(kept.name)) continue;
+    if (weight.shape.size() != 2 || is_trained_beside_adapters(kept.name, model.config)) continue;
     Packing packing;
     packing.dtype = program.value(kept.value).dtype;
     const std::byte* values = instance->hold(kept.value, packing).data;

@@ -67,7 +67,7 @@ _LAYOUT = frozenset(
     "view reshape _reshape_alias _unsafe_view transpose permute t expand expand_as slice select as_strided squeeze "
     "unsqueeze flatten unflatten split chunk unbind narrow contiguous detach alias lift_fresh resize_ empty "
     "empty_strided empty_like empty_permuted zeros zeros_like ones ones_like full arange item _local_scalar_dense "
-    "is_nonzero size numel dim result_type can_cast broadcast_tensors resolve_conj resolve_neg zero_ fill_ set_ "
+    "is_nonzero size numel dim result_type can_cast broadcast_tensors resolve_conj resolve_neg detach_ zero_ fill_ set_ "
     "lift scalar_tensor stride movedim swapaxes mT T numpy_T".split()
 )
 _IDLE_WITHOUT_CALLS = ("to", "dropout")
@@ -89,6 +89,7 @@ _OTHERS = {
     "tanh": "activation", "sigmoid": "activation", "add": "add", "add_": "add", "mul": "multiply", "mul_": "multiply",
     "dropout": "dropout", "to": "cast", "_to_copy": "cast", "copy_": "cast", "cross_entropy_loss": "cross_entropy",
 }  # fmt: skip
+_MOVES = frozenset("embedding cast select cat stack index gather scatter roll repeat index_put_ clone".split())
 _ROLES = {"layer_norm": "norm", "rms_norm": "norm", "softmax": "softmax", "embedding": "embedding",
           "attention": "attention", "cross_entropy": "loss"}  # fmt: skip
 _ROLE_PARTS = (("attention", ("attn", "attention")), ("mlp", ("mlp", "ffn", "feed_forward", "intermediate")),
@@ -235,7 +236,7 @@ def _ran_quantized(engine: str) -> Ran:
 
 def _ran_here(operation: str, tensors: str) -> Ran:
     """No library said a word: PyTorch's own loops, whose arithmetic in 16 bits is f32 (its `opmath`)."""
-    if operation in ("embedding", "cast", "select"):
+    if operation in _MOVES:
         return Ran("PyTorch's own loops", tensors, "native", "it moves values", tensors)
     if tensors in _SHORT:
         return Ran("PyTorch's own loops", "f32", "widened", "no library's log names it; its own loops compute in f32")

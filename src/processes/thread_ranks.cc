@@ -104,7 +104,8 @@ class ThreadRank : public Group {
 
   void leave(const std::string& why) override {
     const std::lock_guard lock(place_->mutex);
-    place_->gone[static_cast<std::size_t>(rank_)] = why;
+    std::optional<std::string>& gone = place_->gone[static_cast<std::size_t>(rank_)];
+    if (!gone) gone = why;
   }
 
  private:

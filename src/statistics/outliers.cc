@@ -22,13 +22,14 @@ double critical_deviate(std::size_t n, double level) {
   return (count - 1) * t / std::sqrt((count - 2 + t * t) * count);
 }
 
-/// Those that stand apart by Rosner's test.
-std::vector<std::size_t> extremes(std::span<const double> values, double level) {
+/// Those that stand apart by Rosner's test. Where several may, its levels hold for large samples alone: half of it.
+std::vector<std::size_t> extremes(std::span<const double> values, double whole_level) {
   std::vector<std::size_t> left(values.size());
   std::iota(left.begin(), left.end(), std::size_t{0});
   std::vector<std::size_t> taken;
   std::size_t apart = 0;
   const std::size_t most = (values.size() - 1) / 2;
+  const double level = most > 1 ? whole_level / 2 : whole_level;
   while (taken.size() < most && left.size() >= 3) {
     const Welford spread = spread_of(values, left);
     if (spread.standard_deviation() <= 0) break;
@@ -42,6 +43,16 @@ std::vector<std::size_t> extremes(std::span<const double> values, double level) 
   }
   taken.resize(apart);
   return taken;
+}
+
+/// The numbers below `count` without `one` and those of `apart`.
+std::vector<std::size_t> all_but(std::size_t one, const std::vector<std::size_t>& apart, std::size_t count) {
+  std::vector<std::size_t> others;
+  for (std::size_t other = 0; other < count; ++other) {
+    const bool counts = other != one && std::find(apart.begin(), apart.end(), other) == apart.end();
+    if (counts) others.push_back(other);
+  }
+  return others;
 }
 
 /// Beside the others that do not stand apart, of which there are two or more.
@@ -62,15 +73,12 @@ Deviation beside(std::span<const double> values, std::size_t one, const std::vec
 
 std::vector<Deviation> deviations(std::span<const double> values, double level) {
   if (values.size() < 3) return {};
-  const std::vector<std::size_t> apart = extremes(values, level / 2);
+  const std::vector<std::size_t> apart = extremes(values, level);
   std::vector<Deviation> all;
   all.reserve(values.size());
   for (std::size_t one = 0; one < values.size(); ++one) {
-    std::vector<std::size_t> others;
-    for (std::size_t other = 0; other < values.size(); ++other) {
-      const bool counts = other != one && std::find(apart.begin(), apart.end(), other) == apart.end();
-      if (counts) others.push_back(other);
-    }
+    std::vector<std::size_t> others = all_but(one, apart, values.size());
+    if (others.size() < 2) others = all_but(one, {}, values.size());  // Of three, one of which stands apart.
     Deviation deviation = beside(values, one, others, level);
     const bool is_extreme = std::find(apart.begin(), apart.end(), one) != apart.end();
     deviation.stands_apart = is_extreme && (deviation.interval.low > 0 || deviation.interval.high < 0);

@@ -21,9 +21,9 @@ struct Deviation {
 
 /// The generalised extreme studentised deviate test (Rosner 1983) for up to (n - 1) / 2 values, so that several that
 /// stand apart do not hide each other; then each value beside those that are left: it stands apart where the test says
-/// so and its interval is clear of 0. The chance that any of alike, normal values stands apart is at most `level`
-/// (below ten values Rosner's own levels are too high by up to a factor of two: half the level goes into them;
-/// outliers_test.cc counts). In the order of `values`; empty below three.
+/// so and its interval is clear of 0. The chance that any of alike, normal values stands apart is about `level` at most
+/// (Rosner's own levels, where several values may be taken, are too high by up to a factor of two below twenty values:
+/// half the level goes into them; outliers_test.cc counts). In the order of `values`; empty below three.
 std::vector<Deviation> deviations(std::span<const double> values, double level = 0.05);
 
 }  // namespace assay

@@ -145,7 +145,7 @@ TEST(Float8Training, GoesOnFromACheckpointToTheBit) {
     TrainingFolder held(folder.path() / precision, notes);
     save_training(held, first.model, *first.trainer, first.progress);
     Float8Run second(precision);
-    second.progress = resume_training(held, second.model, *second.trainer, second.progress.options, notes);
+    second.progress = resume_training(held.path(), second.model, *second.trainer, second.progress.options, notes);
     second.run(6);
     EXPECT_EQ(second.progress.losses, whole.progress.losses) << precision;
     for (const auto& [name, tensor] : whole.trainer->state().tensors())

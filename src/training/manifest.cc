@@ -97,7 +97,8 @@ Manifest manifest_from(const Json& json, const std::string& file) {
     if (!is_checkpoint_file(name)) fail_user("{}: '{}' is no file of a checkpoint", file, printable(name));
     manifest.files[name] = file_from(facts, file);
   }
-  for (const char* needed : {weights_file, moments_file, progress_file}) {
+  const char* values = manifest.files.count(adapter_weights_file) == 0 ? weights_file : adapter_weights_file;
+  for (const char* needed : {values, moments_file, progress_file}) {
     if (manifest.files.count(needed) == 0) fail_user("{}: does not say what {} was", file, needed);
   }
   return manifest;

@@ -15,7 +15,7 @@ constexpr const char* as_weights = "weights";
 
 // 8bit: block, threshold and embeddings are those of bitsandbytes' AdamW8bit (block_wise, min_8bit_size, and what its
 // StableEmbedding and transformers' Trainer register for embeddings).
-constexpr StateFormat formats[] = {
+constexpr StateFormat state_format_rows[] = {
     // name      dtype         rounding              block small  embeddings
     {as_weights, std::nullopt, Rounding::nearest, 0, 0, false, "in the parameter's dtype, as torch.optim.AdamW"},
     {"f32", DType::f32, Rounding::nearest, 0, 0, false, "f32 whatever the parameter's dtype"},
@@ -27,21 +27,21 @@ constexpr StateFormat formats[] = {
 
 std::vector<const char*> format_names() {
   std::vector<const char*> names;
-  names.reserve(std::size(formats));
-  for (const StateFormat& format : formats) names.push_back(format.name);
+  names.reserve(std::size(state_format_rows));
+  for (const StateFormat& format : state_format_rows) names.push_back(format.name);
   return names;
 }
 
 }  // namespace
 
 std::span<const StateFormat> state_formats() {
-  return formats;
+  return state_format_rows;
 }
 
 const StateFormat& find_state_format(std::string_view name, std::string_view option) {
   const auto* found =
-      std::ranges::find(formats, name, [](const StateFormat& format) { return std::string_view(format.name); });
-  if (found != std::end(formats)) return *found;
+      std::ranges::find(state_format_rows, name, [](const StateFormat& format) { return std::string_view(format.name); });
+  if (found != std::end(state_format_rows)) return *found;
   if (name == "int8" || name == "8-bit" || name == "fp8")
     fail_user("{} '{}': moments of 8 bits are codes of a table, 8bit here", option, name);
   fail_user("{} '{}': {} are known", option, name, fmt::join(format_names(), ", "));

@@ -134,7 +134,7 @@ TEST(StoredStates, GoOnFromACheckpointToTheBit) {
       TrainingFolder held(path, notes);
       save_training(held, first.model, *first.trainer, first.progress);
       StoredTraining second(storage, precision);
-      second.progress = resume_training(held, second.model, *second.trainer, second.progress.options, notes);
+      second.progress = resume_training(held.path(), second.model, *second.trainer, second.progress.options, notes);
       second.run(6);
       EXPECT_EQ(second.progress.losses, whole.progress.losses) << storage.words() << " " << precision;
       for (const auto& [name, tensor] : whole.trainer->state().tensors()) {
@@ -156,7 +156,7 @@ TEST(StoredStates, OthersThanTheCheckpointsAreRefused) {
   save_training(held, coded.model, *coded.trainer, coded.progress);
   StoredTraining usual(stored("weights"));
   const std::string error =
-      user_error_of([&] { resume_training(held, usual.model, *usual.trainer, usual.progress.options, notes); });
+      user_error_of([&] { resume_training(held.path(), usual.model, *usual.trainer, usual.progress.options, notes); });
   EXPECT_NE(error.find("optimizer.safetensors"), std::string::npos) << error;
 }
 

@@ -27,7 +27,7 @@ struct MomentName {
 constexpr MomentName of_adamw[] = {{"optimizer.m.", ".exp_avg"}, {"optimizer.v.", ".exp_avg_sq"}};
 constexpr MomentName of_sgd[] = {{"optimizer.m.", ".momentum_buffer"}};
 
-std::span<const MomentName> moments_of(const Trainer& trainer) {
+std::span<const MomentName> moment_names(const Trainer& trainer) {
   const OptimizerOptions& optimizer = trainer.options().optimizer;
   if (optimizer.kind == OptimizerKind::adamw) return of_adamw;
   if (optimizer.beta1 > 0) return of_sgd;
@@ -98,15 +98,15 @@ void refuse_unknown(const Safetensors& file, const std::set<std::string>& known)
 }  // namespace
 
 void export_optimizer(const fs::path& file, const Model& model, const Trainer& trainer) {
-  if (moments_of(trainer).empty()) fail_user("{}: SGD without momentum has no state to write", file.string());
+  if (moment_names(trainer).empty()) fail_user("{}: SGD without momentum has no state to write", file.string());
   const auto steps = static_cast<float>(trainer.updates());
   std::vector<Tensor> made;
   std::vector<NamedTensor> tensors;
   const std::vector<std::string> parameters = parameters_of(trainer);
-  made.reserve(parameters.size() * moments_of(trainer).size());
+  made.reserve(parameters.size() * moment_names(trainer).size());
   for (const std::string& parameter : parameters) {
     const std::string name = name_in_training(model, parameter);
-    for (const MomentName& one : moments_of(trainer)) {
+    for (const MomentName& one : moment_names(trainer)) {
       const Tensor* held = trainer.state().find(std::string(one.state) + parameter);
       ASSAY_ASSERT(held != nullptr);
       made.push_back(to_stored(held->view(), order_in_training(model, parameter), model.config));
@@ -125,7 +125,7 @@ std::int64_t import_optimizer(const fs::path& file, const Model& model, Trainer&
   for (const std::string& parameter : parameters) {
     const std::string name = name_in_training(model, parameter);
     const StoredOrder order = order_in_training(model, parameter);
-    for (const MomentName& one : moments_of(trainer)) {
+    for (const MomentName& one : moment_names(trainer)) {
       wanted_tensor(read, name + one.torch, stored_shape(moment(trainer, one, parameter).shape(), order));
       known.insert(name + one.torch);
     }
@@ -134,7 +134,7 @@ std::int64_t import_optimizer(const fs::path& file, const Model& model, Trainer&
   const std::int64_t steps = counts_steps(trainer) ? common_steps(read, model, parameters) : 0;
   refuse_unknown(read, known);
   for (const std::string& parameter : parameters) {
-    for (const MomentName& one : moments_of(trainer)) {
+    for (const MomentName& one : moment_names(trainer)) {
       Tensor& to = moment(trainer, one, parameter);
       const StoredTensor& from = *read.find(name_in_training(model, parameter) + one.torch);
       const Tensor values =

@@ -97,8 +97,8 @@ TEST_F(TorchState, OfAnotherModelOrWithUnequalStepsIsRefused) {
   TorchTraining other;
   other.model.config.layers = 1;
   other.model.weights = random_weights(build_program(other.model.config, {}), other.model.config, 3);
-  other.trainer = std::make_unique<Trainer>(other.model.config, other.model.weights, other.options,
-                                            reference_backend(), other.facts);
+  other.trainer = std::make_unique<Trainer>(other.model.config, other.model.weights, other.options, reference_backend(),
+                                            other.facts);
   EXPECT_THROW(import_optimizer(file_, other.model, *other.trainer), Error);
   const Safetensors read = open_safetensors(file_);
   std::vector<NamedTensor> tensors;

@@ -13,7 +13,8 @@ bootstrap() {
   if [[ -d $bare ]]; then return; fi
   mkdir -p "$chroots"
   rm -rf "$bare.unfinished"
-  debootstrap --variant=minbase --include=python3,python3-venv "$release" "$bare.unfinished" >"$chroots/$release-python.log" 2>&1
+  debootstrap --variant=minbase --include=python3,python3-venv "$release" "$bare.unfinished" \
+    >"$chroots/$release-python.log" 2>&1
   mv "$bare.unfinished" "$bare"
 }
 
@@ -22,7 +23,9 @@ leave() {
   if mountpoint -q "$bare/dev"; then umount -l "$bare/dev"; fi
 }
 
-inside() { chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb OMP_WAIT_POLICY=passive "$@"; }
+inside() {  # COMMAND...
+  chroot "$bare" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb OMP_WAIT_POLICY=passive "$@"
+}
 
 bootstrap
 trap leave EXIT
@@ -32,7 +35,7 @@ mount --rbind /dev "$bare/dev"
 mount --make-rslave "$bare/dev"
 rm -rf "$bare/root/venv"
 cp "$wheel" "$bare/root/"
-inside sh -c '! command -v cc c++ gcc g++ clang'   # no compiler
+inside sh -c 'for compiler in cc c++ gcc g++ clang; do if command -v $compiler; then exit 1; fi; done'
 inside python3 -m venv /root/venv
 inside /root/venv/bin/python -m pip install --quiet --no-index "/root/$(basename "$wheel")"
 inside /root/venv/bin/assay --version
@@ -40,7 +43,8 @@ inside /root/venv/bin/assay bench gpt2 --precision fp32,int8 --seq 8 --rounds 2 
 inside /root/venv/bin/python - <<'PYTHON'
 import assay
 
-result = assay.bench("gpt2", precision=["fp32", "bf16", "int8"], seq=8, rounds=2, processes=1, quality="none", store="none")
+how = {"seq": 8, "rounds": 2, "processes": 1, "quality": "none", "store": "none"}
+result = assay.bench("gpt2", precision=["fp32", "bf16", "int8"], **how)
 for record in result.records:
     print(record.precision, record.status, record.median_ms, {row.operand for row in record.ledger})
 try:
@@ -48,4 +52,5 @@ try:
 except assay.AssayError as error:
     print("pull:", error)
 PYTHON
-echo "Debian $(cat "$bare/etc/debian_version"), glibc $(inside ldd --version | head -n 1 | grep -oE '[0-9.]+$'): $(basename "$wheel") works"
+glibc=$(inside ldd --version | head -n 1 | grep -oE '[0-9.]+$')
+echo "Debian $(cat "$bare/etc/debian_version"), glibc $glibc: $(basename "$wheel") works"

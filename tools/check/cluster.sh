@@ -19,6 +19,10 @@ export SLURM_CONF=$work/slurm.conf
 
 leave() {
   local status=$?
+  if [[ -e $work/slurmctld.pid ]]; then   # Jobs outlive slurmd.
+    squeue --noheader --format=%A 2>/dev/null | xargs --no-run-if-empty scancel 2>/dev/null || true
+    for ((i = 0; i < 100; ++i)); do [[ -z $(squeue --noheader 2>/dev/null) ]] && break; sleep 0.1; done
+  fi
   for pid in "${daemons[@]}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${daemons[@]}"; do
     for ((i = 0; i < 50; ++i)); do kill -0 "$pid" 2>/dev/null || break; sleep 0.1; done
@@ -113,11 +117,10 @@ cd "$work"
 "$assay" probe >/dev/null   # once, so that tasks of both nodes do not measure it beside one another
 
 echo "== an array of four tasks: more shards than the grid has cells"
-sbatch --wait --array=1-4 --output="$work/array-%a.out" --export=ALL,GRID="$grid",STORES="$work/stores" \
+GRID=$grid STORES=$work/stores sbatch --wait --array=1-4 --output="$work/array-%a.out" \
   "$root/examples/slurm/grid.sbatch" >/dev/null
 wait_for_jobs
 check "each task kept a store" equal "$(ls "$work"/stores/*.db | wc -l)" 4
-cat "$work"/array-*.out | grep -c . >/dev/null
 
 echo "== merged, in any order, twice, one of them at first left out"
 "$assay" import "$work"/stores/shard-{4,2,1}.db --store "$work/all.db" >"$work/first.out"

