@@ -620,9 +620,8 @@ const LayerOverride* layer_override(const PrecisionChoice& precision, const Node
 }
 
 Program assign_dtypes(const Program& program, const PrecisionChoice& precision, const WeightFormats& formats) {
-  Program assigned = Assigner(program, precision, formats, nullptr).run();
-  if (precision.row.float8 == Float8Training::none) return assigned;
-  return round_products_to_float8(assigned, precision.row, ScaleHistory::none);
+  const Program assigned = Assigner(program, precision, formats, nullptr).run();
+  return round_products_to_float8(assigned, precision, ScaleHistory::none);
 }
 
 Precision base_row(const Precision& row, const Precision& precision) {

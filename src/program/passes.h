@@ -114,8 +114,9 @@ enum class ScaleHistory : std::uint8_t {
   none   ///< Every scale is of the values themselves.
 };
 /// Rounds what linear layers and their gradients multiply to 8 bits, each value once (op::round_float8): x and W to
-/// e4m3, dy to e5m2. The head stays as it is. Behind `differentiate`, for gradients pass a rounding as if it were none.
-Program round_products_to_float8(const Program& program, const Precision& row, ScaleHistory history);
+/// e4m3, dy to e5m2. The head stays as it is, and so does what the row of its layer leaves alone. Behind
+/// `differentiate`, for gradients pass a rounding as if it were none.
+Program round_products_to_float8(const Program& program, const PrecisionChoice& precision, ScaleHistory history);
 
 enum class Fusion : std::uint8_t { on, off };
 

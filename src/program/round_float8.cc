@@ -1,9 +1,12 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <compare>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/error.h"
 #include "program/float8_history.h"
 #include "program/operation.h"
 #include "program/passes.h"
@@ -24,20 +27,21 @@ const char* word(Operand operand) {
 /// Copies a program node by node, with rounded operands.
 class Rounder {
  public:
-  Rounder(const Program& program, const Precision& row, ScaleHistory history)
-      : result_(program), row_(row), keeps_history_(history == ScaleHistory::kept) {}
+  Rounder(const Program& program, const Precision& rest, ScaleHistory history)
+      : result_(program), rest_(rest), keeps_history_(history == ScaleHistory::kept) {}
 
   Program run() {
     std::vector<Node> nodes = std::exchange(result_.nodes, {});
     for (Node& node : nodes) {
-      if (node.role != Role::head) round_operands(node);
+      const Precision& row = *node.precision == '\0' ? rest_ : find_precision(node.precision);
+      if (node.role != Role::head && row.float8 != Float8Training::none) round_operands(node, row);
       result_.nodes.push_back(std::move(node));
     }
     return std::move(result_);
   }
 
  private:
-  void round_operands(Node& node) {
+  void round_operands(Node& node, const Precision& row) {
     Operand first = Operand::x;
     Operand second = Operand::w;
     if (node.operation == &op::linear_input_gradient)
@@ -46,30 +50,39 @@ class Rounder {
       first = Operand::dy, second = Operand::x;
     else if (node.operation != &op::linear)
       return;
-    node.inputs[0] = rounded(node.inputs[0], first, node);
-    node.inputs[1] = rounded(node.inputs[1], second, node);
+    node.inputs[0] = rounded({node.inputs[0], first, &row}, node);
+    node.inputs[1] = rounded({node.inputs[1], second, &row}, node);
     node.attributes.operand = DType::f32;  // Weights are rounded already.
   }
 
+  /// A value that is multiplied, and the row that says how.
+  struct Multiplied {
+    ValueId id;
+    Operand operand;
+    const Precision* row;
+
+    auto operator<=>(const Multiplied&) const = default;
+  };
+
   /// Once for all that multiply it.
-  ValueId rounded(ValueId id, Operand operand, const Node& reader) {
-    const auto known = rounded_.find({id, operand});
+  ValueId rounded(const Multiplied& one, const Node& reader) {
+    const auto known = rounded_.find(one);
     if (known != rounded_.end()) return known->second;
-    Node node{&op::round_float8, {id}, {}, {}, reader.path, reader.role, reader.phase};
-    node.attributes.operand = operand == Operand::dy ? DType::e5m2 : DType::e4m3;
-    const Value from = result_.value(id);
-    const ValueId to = add({reader.path, row_.operand, from.shape, Source::computed, from.constant});
+    Node node{&op::round_float8, {one.id}, {}, {}, reader.path, reader.role, reader.phase, reader.precision};
+    node.attributes.operand = one.operand == Operand::dy ? DType::e5m2 : DType::e4m3;
+    const Value from = result_.value(one.id);
+    const ValueId to = add({reader.path, one.row->operand, from.shape, Source::computed, from.constant});
     node.outputs = {to};
-    if (row_.float8 == Float8Training::blocks) {
+    if (one.row->float8 == Float8Training::blocks) {
       node.attributes.width = tile;
-      node.attributes.rows = operand == Operand::w ? tile : 1;
+      node.attributes.rows = one.operand == Operand::w ? tile : 1;
     }
     if (keeps_history_) {
-      node.inputs.push_back(history(operand, reader.path));
+      node.inputs.push_back(history(one.operand, reader.path));
       node.outputs.push_back(node.inputs.back());
     }
     result_.nodes.push_back(std::move(node));
-    return rounded_[{id, operand}] = to;
+    return rounded_[one] = to;
   }
 
   /// One state for all that is computed again of it.
@@ -86,17 +99,19 @@ class Rounder {
   }
 
   Program result_;
-  const Precision& row_;
+  const Precision& rest_;
   bool keeps_history_;
-  std::map<std::pair<ValueId, Operand>, ValueId> rounded_;
+  std::map<Multiplied, ValueId> rounded_;
   std::map<std::string, ValueId> histories_;
 };
 
 }  // namespace
 
-Program round_products_to_float8(const Program& program, const Precision& row, ScaleHistory history) {
-  ASSAY_ASSERT(row.float8 != Float8Training::none);
-  return Rounder(program, row, history).run();
+Program round_products_to_float8(const Program& program, const PrecisionChoice& precision, ScaleHistory history) {
+  const auto rounds = [](const Precision& row) { return row.float8 != Float8Training::none; };
+  const auto is_rounded = [&](const LayerOverride& layer) { return rounds(layer.row); };
+  if (!rounds(precision.row) && std::ranges::none_of(precision.layers, is_rounded)) return program;
+  return Rounder(program, precision.row, history).run();
 }
 
 }  // namespace assay

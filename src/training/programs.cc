@@ -82,14 +82,13 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
   const Program built = build_program(config, model);
   Program program = assign_training_dtypes(built, options.precision, frozen_weights(built, config, options));
   if (options.fusion == Fusion::on) program = fuse(program, Purpose::training);
-  if (options.parts == StepParts::forward) return program;
-  program = differentiate(
-      program,
-      {.recompute = options.recompute, .gradients = options.gradients, .stored_as = options.storage.gradients});
-  if (options.fusion == Fusion::on) program = fuse_gradients(program);
-  const Precision& row = options.precision.row;
-  if (row.float8 == Float8Training::none) return program;
-  return round_products_to_float8(program, row, ScaleHistory::kept);
+  if (options.parts != StepParts::forward) {
+    program = differentiate(
+        program,
+        {.recompute = options.recompute, .gradients = options.gradients, .stored_as = options.storage.gradients});
+    if (options.fusion == Fusion::on) program = fuse_gradients(program);
+  }
+  return round_products_to_float8(program, options.precision, ScaleHistory::kept);
 }
 
 /// By the name of each parameter, whether this rank updates it.
@@ -276,7 +275,12 @@ Node update_node(Builder& b, const Stretch& stretch, const std::map<std::string,
   attributes.stream = stretch.stream;
   attributes.state_rounding = stretch.states.rounding;
   attributes.width = stretch.states.block;
-  Node update{&operation_of(stretch.states, options.optimizer), {},         {}, attributes, "optimizer", Role::optimizer,
+  Node update{&operation_of(stretch.states, options.optimizer),
+              {},
+              {},
+              attributes,
+              "optimizer",
+              Role::optimizer,
               Phase::optimizer};
   for (const Value* value : stretch.parameters) {
     const auto gradient = gradients.find(std::string(gradient_prefix) + value->name);
@@ -342,8 +346,7 @@ std::string hyper_name(std::size_t group) {
 std::vector<const Value*> gradients_of(const Program& step) {
   std::map<std::string_view, const Value*> by_parameter;
   for (const Value& value : step.values) {
-    if (is_gradient(value))
-      by_parameter[std::string_view(value.name).substr(gradient_prefix.size())] = &value;
+    if (is_gradient(value)) by_parameter[std::string_view(value.name).substr(gradient_prefix.size())] = &value;
   }
   std::vector<const Value*> gradients;
   for (const Value& value : step.values) {
@@ -362,8 +365,7 @@ std::vector<FinishedGradient> finishing_order(const Program& step) {
   }
   std::vector<FinishedGradient> order;
   for (std::size_t id = 0; id < step.values.size(); ++id) {
-    if (is_gradient(step.values[id]))
-      order.push_back({static_cast<ValueId>(id), last[id]});
+    if (is_gradient(step.values[id])) order.push_back({static_cast<ValueId>(id), last[id]});
   }
   std::ranges::stable_sort(order, {}, &FinishedGradient::node);
   return order;
