@@ -17,9 +17,8 @@ struct QuantizationSource {
   Instance& instance;
   std::string precision;  ///< As tables call it.
   std::string recipe;     ///< Its text; empty: none.
-  /// Method, data and its hash, where the model is calibrated for the precision; else empty.
-  std::string calibration;
   InterruptFlag interrupted = nullptr;
+  std::string calibration = {};  ///< Method, data and its hash, where the model is calibrated for the precision.
 };
 
 /// Throws a user error for a row that says more than a file of weights can: what multiplies, what autocast copies.

@@ -50,7 +50,7 @@ struct ModelInPrecision {
   ModelInPrecision(const Model& of, const char* precision, const char* overrides = "",
                    const Backend& on = reference_backend())
       : model(of), instance(made(of, precision, overrides, on, facts)) {}
-  QuantizationSource source() { return {model, instance, instance.precision().name(), "", ""}; }
+  QuantizationSource source() { return {model, instance, instance.precision().name(), ""}; }
 
  private:
   static Instance made(const Model& of, const char* precision, const char* overrides, const Backend& on,

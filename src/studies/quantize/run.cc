@@ -74,8 +74,8 @@ std::vector<std::string> quantize(const QuantizeRequest& request, const MachineF
                                   *instance,
                                   precision_title(request.precision, instance->precision()),
                                   recipe == nullptr ? "" : recipe_text(*recipe),
-                                  calibration,
-                                  interrupted};
+                                  interrupted,
+                                  calibration};
   const WrittenModel written = write_model(source, request);
   std::vector<std::string> sentences = {written_words(model, request, written)};
   if (!calibration.empty()) sentences.push_back(calibration);

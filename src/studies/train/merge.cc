@@ -26,7 +26,7 @@ void write_merged(const Model& model, const std::filesystem::path& folder, const
   engine.fusion = Fusion::off;
   const std::string row = row_of(model);
   const auto instance = make_instance(model, row, engine, facts);
-  const QuantizationSource source{model, *instance, row, "", ""};
+  const QuantizationSource source{model, *instance, row, ""};
   check_folder(source);
   write_new_folder(folder, Existing::refused, [&](const auto& to) { write_model_folder(source, to); });
 }
