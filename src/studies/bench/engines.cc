@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "measure/child.h"
 #include "results/identity.h"
 #include "studies/peers/beside.h"
 #include "studies/peers/environment.h"
