@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "base/streams.h"
 #include "cli/cli.h"
 #include "cli/measuring.h"
@@ -36,6 +37,33 @@ struct BenchCommand {
   StoreOptions store;
 };
 
+BesideCommand beside_command(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
+    fail_user("--beside '{}': NAME=COMMAND is wanted", printable(text));
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+void add_peer_options(CLI::App& command, BenchRequest& request) {
+  command
+      .add_option(
+          "--peers", request.peers,
+          "comma-separated: other programs that run the same model in the same rounds ('assay peers' lists them)")
+      ->delimiter(',');
+  command
+      .add_option_function<std::string>(
+          "--beside", [&request](const std::string& text) { request.beside.push_back(beside_command(text)); },
+          "NAME=COMMAND: any program; a run of it, or its marked phase \"pass\", is a sample ({model}, {batch}, {seq} "
+          "and "
+          "{threads} stand for the cell's)")
+      ->take_last()
+      ->trigger_on_parse();
+  command
+      .add_option("--peer-seconds", request.peer_seconds,
+                  "what a peer may take to be ready, or for one answer (default 600)")
+      ->check(between(0.01, 1e6));
+}
+
 void add_grid_options(CLI::App& command, BenchCommand& options) {
   BenchRequest& request = options.request;
   command.add_option("models", request.models,
@@ -43,6 +71,7 @@ void add_grid_options(CLI::App& command, BenchCommand& options) {
   command.add_option("--precision", request.precisions, "comma-separated, or all that the device lists (default)")
       ->delimiter(',');
   add_verdict_option(command, options.verdict);
+  add_peer_options(command, request);
   command.add_option("--batch", request.batches, "comma-separated (default 1)")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 20));
@@ -172,6 +201,7 @@ constexpr Misfit misfits_of_generation[] = {
     {"--skip-padding", "ids of the cells are random"},
     {"--caches", "a token finds in them what the one before it left",
      [](const BenchRequest& r) { return r.caches == Caches::warm; }},
+    {"--beside", "programs beside are timed in passes alone"},
     {"--isolate", "all cells run in one process"},
     {"--trial-seconds", "all cells run in one process"},
     {"--processes", "all cells run in one process", [](const BenchRequest& r) { return r.processes <= 1; }},
@@ -188,7 +218,7 @@ constexpr Misfit misfits_of_passes[] = {{"--prompt-tokens", "it is a part of --g
                                         {"--continuations", "it is a part of --generate"}};
 
 /// What asks for something else than which precision to take.
-constexpr const char* misfits_of_verdict[] = {"--baseline", "--explain-perplexity"};
+constexpr const char* misfits_of_verdict[] = {"--baseline", "--explain-perplexity", "--peers", "--beside"};
 
 /// Its rows are measured whatever else is.
 void take_verdict(BenchCommand& options, const CLI::App& command) {
@@ -232,6 +262,7 @@ int run_bench(BenchCommand& options) {
     deliver(to_document(study), options.outputs);
   } else {
     options.generation.bench = options.request;
+    if (generates) options.generation.bench.peer_use = PeerUse::generation;
     Document document =
         generates ? generation_bench(options.generation, facts, callbacks) : bench(options.request, facts, callbacks);
     measuring.finish();

@@ -92,6 +92,7 @@ void add_findings(CLI::App& program, Action& action);
 void add_measure(CLI::App& program, Action& action);
 void add_memory(CLI::App& program, Action& action);
 void add_models(CLI::App& program, Action& action);
+void add_peers(CLI::App& program, Action& action);
 void add_probe(CLI::App& program, Action& action);
 void add_profile(CLI::App& program, Action& action);
 void add_pull(CLI::App& program, Action& action);

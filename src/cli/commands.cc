@@ -31,10 +31,10 @@ constexpr CommandRow commands[] = {
     {choice, add_study},    {training, add_train},    {training, add_compare_training},
     {causes, add_profile},  {causes, add_probe},      {causes, add_attention},
     {causes, add_autocast}, {causes, add_accumulate}, {others, add_measure},
-    {others, add_check},    {others, add_findings},   {results, add_report},
-    {results, add_history}, {results, add_export},    {results, add_import},
-    {results, add_verify},  {itself, add_completion}, {itself, add_man},
-    {hidden, add_resident},
+    {others, add_peers},    {others, add_check},      {others, add_findings},
+    {results, add_report},  {results, add_history},   {results, add_export},
+    {results, add_import},  {results, add_verify},    {itself, add_completion},
+    {itself, add_man},      {hidden, add_resident},
 };
 
 constexpr const char* ending =

@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,60 +18,13 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/paths.h"
-#include "base/signals.h"
 #include "measure/memory.h"
+#include "measure/start_program.h"
 
 namespace assay {
 namespace {
 
 constexpr const char* shell_characters = "\"'\\$`|&;<>()*?[]#~={}!\n";
-
-struct Pipe {
-  Descriptor ours;
-  Descriptor theirs;
-};
-
-Pipe make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) fail_lacking("pipe: {}", std::strerror(errno));
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
-}
-
-/// A file without a name.
-Descriptor make_file() {
-  std::string name = (temporary_folder() / "assay-output-XXXXXX").string();
-  Descriptor file(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file) fail_lacking("{}: {}", name, std::strerror(errno));
-  ::unlink(name.c_str());
-  return file;
-}
-
-std::string end_of(const Descriptor& file) {
-  constexpr off_t most_bytes = 4096;
-  struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) return "";
-  const off_t begin = facts.st_size > most_bytes ? facts.st_size - most_bytes : 0;
-  std::string text(static_cast<std::size_t>(facts.st_size - begin), '\0');
-  const ssize_t got = ::pread(file.get(), text.data(), text.size(), begin);
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
-}
-
-/// What the child needs before exec, made before: it shares our memory until then, so that nothing may be allocated.
-struct Preparation {
-  std::vector<char*> words;
-  std::vector<std::string> environment;
-  std::vector<char*> environment_pointers;
-  std::vector<char> stack;
-  sigset_t blocked{};  ///< Signals that were, before all are for the time of the start.
-  int output = -1;
-  int markers = -1;  ///< -1: none.
-  int error = 0;     ///< errno of a failed start.
-};
-
-/// execvpe keeps a path there, and a copy of the words where a script lacks its first line.
-constexpr std::size_t stack_bytes = 1 << 16;
 
 bool is_of_measuring(std::string_view entry) {
   return entry.starts_with("ASSAY_MARKERS_") || entry.starts_with("ASSAY_MEASURED_");
@@ -92,45 +43,15 @@ std::vector<std::string> environment_with_markers(int markers) {
   return result;
 }
 
-/// The child's first function: only what is safe beside a parent whose memory it shares. Our handlers are gone before
-/// a signal can come.
-int become_program(void* prepared) {
-  auto& child = *static_cast<Preparation*>(prepared);
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  for (const int signal : changed_signals) ::signal(signal, SIG_DFL);
-  ::sigprocmask(SIG_SETMASK, &child.blocked, nullptr);
-  const int empty = ::open("/dev/null", O_RDONLY);
-  if (empty >= 0) ::dup2(empty, STDIN_FILENO);
-  ::dup2(child.output, STDOUT_FILENO);
-  ::dup2(child.output, STDERR_FILENO);
-  if (child.markers >= 0) ::fcntl(child.markers, F_SETFD, 0);
-  ::execvpe(child.words[0], child.words.data(), child.environment_pointers.data());
-  child.error = errno;
-  ::_exit(127);
-}
-
-/// The process, after its exec or the failure of it; -1 where there can be none. As vfork(2): our page tables are not
-/// copied, which took longer than a small program runs.
-pid_t start_process(Preparation& child) {
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &child.blocked);
-  char* top = child.stack.data() + (child.stack.size() & ~std::size_t{63});
-  const pid_t process = ::clone(become_program, top, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
-  ::pthread_sigmask(SIG_SETMASK, &child.blocked, nullptr);
-  return process;
-}
-
 class Child {
  public:
   Child(const ChildCommand& command, const ChildOptions& options) : command_(command), options_(options) {}
 
   ChildRun run() {
-    if (options_.output == ChildOutput::kept) kept_ = make_file();
+    if (options_.output == ChildOutput::kept) kept_ = make_unnamed_file();
     Pipe markers;
-    if (options_.on_markers) markers = make_pipe();
-    Preparation child = prepare(markers.theirs.get());
+    if (options_.on_markers) markers = pipe_from_program();
+    PreparedProgram child(start_of(markers.theirs.get()));
     if (const auto mine = read_resident_memory()) own_peak_bytes_ = mine->peak_bytes;
     run_.begin_s = now_s();
     start(child);
@@ -143,27 +64,25 @@ class Child {
   }
 
  private:
-  Preparation prepare(int markers) const {
-    Preparation child;
-    for (const std::string& word : command_.words) child.words.push_back(const_cast<char*>(word.c_str()));
-    child.words.push_back(nullptr);
-    child.environment = environment_with_markers(markers);
+  ProgramStart start_of(int markers) const {
+    const int output = kept_ ? kept_.get() : STDERR_FILENO;
+    ProgramStart start{.words = command_.words,
+                       .environment = environment_with_markers(markers),
+                       .output = output,
+                       .error = output,
+                       .kept = markers,
+                       .folder = {}};
     if (options_.left_behind != nullptr)
-      child.environment.push_back(options_.left_behind->environment_entry(options_.program));
-    for (std::string& entry : child.environment) child.environment_pointers.push_back(entry.data());
-    child.environment_pointers.push_back(nullptr);
-    child.stack.resize(stack_bytes + 2 * child.words.size() * sizeof(char*));
-    child.output = kept_ ? kept_.get() : STDERR_FILENO;
-    child.markers = markers;
-    return child;
+      start.environment.push_back(options_.left_behind->environment_entry(options_.program));
+    return start;
   }
 
-  void start(Preparation& child) {
-    process_ = start_process(child);
+  void start(PreparedProgram& child) {
+    process_ = child.start();
     if (process_ < 0) fail_lacking("{}: clone: {}", command_.words[0], std::strerror(errno));
-    if (child.error == 0) return;
+    if (child.error() == 0) return;
     reap();
-    fail_user("{}: {}", command_.words[0], std::strerror(child.error));
+    fail_user("{}: {}", command_.words[0], std::strerror(child.error()));
   }
 
   /// Waits for the end, meanwhile handing on markers and ticks.

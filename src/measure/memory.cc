@@ -6,8 +6,8 @@
 
 namespace assay {
 
-std::optional<ResidentMemory> read_resident_memory(const std::filesystem::path& root) {
-  std::ifstream file(root / "proc/self/status");
+std::optional<ResidentMemory> read_resident_memory(const std::filesystem::path& root, const std::string& process) {
+  std::ifstream file(root / "proc" / process / "status");
   std::optional<std::int64_t> now_kib;
   std::optional<std::int64_t> peak_kib;
   std::string line;

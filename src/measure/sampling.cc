@@ -59,6 +59,7 @@ class Sampler {
  private:
   bool is_interrupted() const { return is_set(options_.interrupted); }
   bool is_dropped() const { return is_interrupted() && options_.interrupted_window == InterruptedWindow::dropped; }
+  bool is_lost(std::size_t i) const { return subjects_[i].is_lost && subjects_[i].is_lost(); }
   double budget_s() const { return seconds_ * static_cast<double>(std::max<std::size_t>(sampled_.size(), 1)); }
   double spent_s() const { return begin_s_ ? options_.clock.now_s() - *begin_s_ : 0.0; }
 
@@ -124,6 +125,7 @@ class Sampler {
       take(i, options_.warm_up_input);
       const double first_s = timed_s(subjects_[i], 1);
       if (is_dropped()) return;
+      if (is_lost(i)) continue;
       series_[i].first_ms = first_s * 1e3;
       series_[i].result_sum += subjects_[i].read_result();
       if (first_s > options_.most_first_run_s) {
@@ -148,7 +150,7 @@ class Sampler {
     while (!series.steady && !is_interrupted()) {
       tell("warm-up", i);
       const double run_s = timed_s(subjects_[i], 1);
-      if (is_dropped()) return;
+      if (is_dropped() || is_lost(i)) return;
       series.warm_up_ms.push_back(run_s * 1e3);
       series.result_sum += subjects_[i].read_result();
       series.steady = is_steady(series.warm_up_ms);
@@ -191,12 +193,14 @@ class Sampler {
       take(i, input_);
       run_window(i);
     }
+    std::erase_if(sampled_, [this](std::size_t i) { return is_lost(i); });
     ++rounds_;
   }
 
   void run_window(std::size_t i) {
     const Subject& subject = subjects_[i];
     Series& series = series_[i];
+    if (is_lost(i)) return;
     if (warm_run_s(i) < lead_in_below_s) subject.run();
     const bool is_metered = options_.energy_window_s <= 0 && !options_.before_run;
     read_throttling(series);
@@ -204,7 +208,7 @@ class Sampler {
     if (is_metered) meters_.begin();
     const double begin_s = subject.last_run_s ? options_.clock.now_s() : 0;
     const double taken_s = window_s(subject, series.repetitions);
-    if (is_dropped()) return;
+    if (is_dropped() || is_lost(i)) return;
     const double metered_s = subject.last_run_s ? options_.clock.now_s() - begin_s : taken_s;
     if (is_metered) meters_.end(metered_s, series.repetitions, series);
     const Counters after = read_counters(options_);

@@ -32,6 +32,9 @@ struct Subject {
   /// What the last run took by a clock of its own, seconds, without what `run` does before and after. Empty: the time
   /// around `run`.
   std::function<double()> last_run_s{};
+  /// Whether it can be run no more, as its program has ended: from then on it takes no part, and the window that it was
+  /// lost in is no sample. Empty: never.
+  std::function<bool()> is_lost{};
 };
 
 /// A clock, and the smallest step it can tell.

@@ -81,6 +81,27 @@ TEST(Sampling, AMeterThatStopsAnsweringCostsNoSample) {
   }
 }
 
+TEST(Sampling, WhatIsLostTakesNoFurtherPart) {
+  FakeTime time;
+  int runs = 0;
+  Subject mortal = time.taking("mortal", [&] {
+    ++runs;
+    return 1.0;
+  });
+  mortal.is_lost = [&] { return runs >= 12; };
+  Subject never = time.taking("never", [] { return 1.0; });
+  never.is_lost = [] { return true; };
+  const Subject subjects[] = {mortal, never, time.taking("sound", [] { return 1.0; })};
+  SamplingOptions options = options_on(time);
+  options.rounds = 17;
+  const auto series = sample(subjects, options);
+  EXPECT_EQ(runs, 12) << "the run that it was lost in is the last";
+  EXPECT_EQ(series[0].raw_ms.size() + series[0].warm_up_ms.size() + 2, 12u) << "beside the first run and the lost one";
+  EXPECT_FALSE(series[1].first_ms);
+  EXPECT_TRUE(series[1].raw_ms.empty());
+  EXPECT_EQ(series[2].raw_ms.size(), 17u);
+}
+
 TEST(Sampling, TakesExactlyTheRoundsAsked) {
   FakeTime time;
   const Subject subjects[] = {time.taking("a", [] { return 1.0; })};

@@ -1,6 +1,7 @@
 #include "quality/evaluate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -60,45 +61,116 @@ void count_windows(const QualitySet& set, QualityRows& quality) {
   }
 }
 
+/// What made the value is not known here.
+NonFiniteRun untraced(const ScoredBatch& scored, const BatchOf& of) {
+  NonFiniteRun run{.output = "logits", .found = {}, .path = "", .operation = "", .first = {}, .was_run_again = false};
+  std::vector<float> scratch;
+  for (std::size_t row = 0; row < scored.rows(); ++row) {
+    if (scored.scores[row].finite || !of.counts(row, scored.rows())) continue;
+    const std::span<const float> values = scored.row(row, scratch);
+    const auto found = std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+    run.found = {*found, {static_cast<std::int64_t>(row), found - values.begin()}};
+    break;
+  }
+  return run;
+}
+
+/// Runs everything on a set, batch by batch.
+class Evaluator {
+ public:
+  Evaluator(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options)
+      : instances_(instances), set_(set), options_(options), free_bytes_(options.free_bytes) {
+    for (Instance* instance : instances) plans_.emplace_back(*instance, free_bytes_);
+    evaluation_.qualities.resize(instances.size() + options.others.size());
+    evaluation_.faults.resize(options.others.size());
+    for (const QualityBatch& batch : set.batches) evaluation_.tokens_of_set += real_tokens(batch);
+  }
+
+  Evaluation run() {
+    const std::size_t batches = set_.batches.size();
+    for (std::size_t b = 0; b < batches && !is_set(options_.interrupted); ++b) {
+      if (options_.progress) options_.progress(static_cast<double>(b) / static_cast<double>(batches));
+      run_batch(set_.batches[b]);
+      evaluation_.tokens += real_tokens(set_.batches[b]);
+    }
+    for (QualityRows& quality : evaluation_.qualities) count_windows(set_, quality);
+    return std::move(evaluation_);
+  }
+
+ private:
+  void run_batch(const QualityBatch& batch) {
+    const BatchOf of{set_, batch};
+    baseline_.reset();
+    for (std::size_t i = 0; i < instances_.size(); ++i) {
+      if (!evaluation_.qualities[i].non_finite) score_instance(i, of);
+    }
+    for (std::size_t i = 0; i < options_.others.size(); ++i) {
+      const QualityRows& quality = evaluation_.qualities[instances_.size() + i];
+      if (evaluation_.faults[i].empty() && !quality.non_finite) score_other(i, of);
+    }
+  }
+
+  void score_instance(std::size_t i, const BatchOf& of) {
+    QualityRows& quality = evaluation_.qualities[i];
+    ScoredBatch mine = score(plans_[i].logits(of.batch), of, baseline());
+    if (!is_finite(mine, of)) {
+      quality = QualityRows{};
+      quality.non_finite = find_origin(plans_[i].plan(), of);
+      return;
+    }
+    add(mine, of, quality);
+    if (i == 0) {
+      baseline_ = std::move(mine);
+      if (compares()) add_divergence(*baseline_, *baseline_, of, quality);
+    } else if (baseline_ && compares()) {
+      add_divergence(mine, *baseline_, of, quality);
+    }
+  }
+
+  void score_other(std::size_t i, const BatchOf& of) {
+    QualityRows& quality = evaluation_.qualities[instances_.size() + i];
+    const std::optional<TensorView> logits = options_.others[i]->logits(of.batch);
+    std::string& fault = evaluation_.faults[i];
+    if (!logits) fault = options_.others[i]->fault();
+    if (logits && baseline_ && logits->shape != baseline_->logits.tensor.shape)
+      fault = "its logits are " + to_string(logits->shape) + " where " + to_string(baseline_->logits.tensor.shape) +
+              " are asked";
+    if (!fault.empty()) {
+      quality = QualityRows{};
+      return;
+    }
+    const ScoredBatch mine = score({*logits, logits->shape.back()}, of, baseline());
+    if (!is_finite(mine, of)) {
+      quality = QualityRows{};
+      quality.non_finite = untraced(mine, of);
+      return;
+    }
+    add(mine, of, quality);
+    if (baseline_ && compares()) add_divergence(mine, *baseline_, of, quality);
+  }
+
+  void add(const ScoredBatch& mine, const BatchOf& of, QualityRows& quality) const {
+    add_hashes(mine, of, quality);
+    if (!add_numbers(mine, set_.judged, quality)) add_targets(mine, set_, of.batch, quality);
+  }
+
+  const ScoredBatch* baseline() const { return baseline_ ? &*baseline_ : nullptr; }
+  /// Where numbers are judged, the caller compares them.
+  bool compares() const { return set_.judged != Judged::scores && set_.judged != Judged::similarities; }
+
+  std::span<Instance* const> instances_;
+  const QualitySet& set_;
+  const EvaluateOptions& options_;
+  std::optional<std::int64_t> free_bytes_;
+  std::vector<CurrentPlan> plans_;
+  std::optional<ScoredBatch> baseline_;
+  Evaluation evaluation_;
+};
+
 }  // namespace
 
 Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options) {
-  Evaluation evaluation;
-  std::vector<QualityRows>& qualities = evaluation.qualities;
-  qualities.resize(instances.size());
-  for (const QualityBatch& batch : set.batches) evaluation.tokens_of_set += real_tokens(batch);
-  std::vector<CurrentPlan> plans;
-  std::optional<std::int64_t> free_bytes = options.free_bytes;
-  for (Instance* instance : instances) plans.emplace_back(*instance, free_bytes);
-  for (std::size_t b = 0; b < set.batches.size(); ++b) {
-    if (is_set(options.interrupted)) break;
-    if (options.progress) options.progress(static_cast<double>(b) / static_cast<double>(set.batches.size()));
-    const QualityBatch& batch = set.batches[b];
-    const BatchOf of{set, batch};
-    std::optional<ScoredBatch> baseline;
-    for (std::size_t i = 0; i < instances.size(); ++i) {
-      QualityRows& quality = qualities[i];
-      if (quality.non_finite) continue;
-      ScoredBatch mine = score(plans[i].logits(batch), of, baseline ? &*baseline : nullptr);
-      if (!is_finite(mine, of)) {
-        quality = QualityRows{};
-        quality.non_finite = find_origin(plans[i].plan(), of);
-        continue;
-      }
-      add_hashes(mine, of, quality);
-      if (add_numbers(mine, set.judged, quality)) continue;
-      add_targets(mine, set, batch, quality);
-      if (i == 0) {
-        baseline = std::move(mine);
-        add_divergence(*baseline, *baseline, of, quality);
-      } else if (baseline) {
-        add_divergence(mine, *baseline, of, quality);
-      }
-    }
-    evaluation.tokens += real_tokens(batch);
-  }
-  for (QualityRows& quality : qualities) count_windows(set, quality);
-  return evaluation;
+  return Evaluator(instances, set, options).run();
 }
 
 }  // namespace assay

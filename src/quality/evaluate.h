@@ -12,6 +12,7 @@
 #include "base/interrupt.h"
 #include "model/config.h"
 #include "program/program.h"
+#include "quality/logit_source.h"
 #include "quality/row_scores.h"
 #include "runtime/instance.h"
 #include "runtime/non_finite.h"
@@ -84,20 +85,24 @@ struct EvaluateOptions {
   /// Memory that the plans may take together, beside the weights that the instances hold. Absent: each of them may take
   /// what the machine had available.
   std::optional<std::int64_t> free_bytes = std::nullopt;
+  /// Scored beside the instances, behind them; none may be the baseline.
+  std::vector<LogitSource*> others = {};
 };
 
 /// What became of a whole set.
 struct Evaluation {
-  std::vector<QualityRows> qualities;  ///< One an instance, all over the same batches.
-  std::int64_t tokens = 0;             ///< Real ones that were run, the same for every instance.
-  std::int64_t tokens_of_set = 0;      ///< More than `tokens` after an interrupt.
+  std::vector<QualityRows> qualities;  ///< One an instance, then one for each of the others, all over the same batches.
+  std::vector<std::string> faults = {};  ///< Of each of the others: why it was not scored to the end; empty: it was.
+  std::int64_t tokens = 0;               ///< Real ones that were run, the same for every instance.
+  std::int64_t tokens_of_set = 0;        ///< More than `tokens` after an interrupt.
   bool is_whole() const { return tokens == tokens_of_set; }
 };
 
 /// Runs every instance on every batch, the first one being the baseline of the others. The instances' program gives
 /// `logits` for all positions; their ids are inside the vocabulary and targets inside the classes. Memory beside the
 /// weights: a plan of each instance at the set's shape. An instance whose output is not finite is run no further; where
-/// that is the baseline, nothing is compared from there on and the caller must drop what was before.
+/// that is the baseline, nothing is compared from there on and the caller must drop what was before. Of the others one
+/// that gives no more logits, or some of another shape, has no figures and a fault.
 Evaluation evaluate(std::span<Instance* const> instances, const QualitySet& set, const EvaluateOptions& options);
 
 }  // namespace assay

@@ -281,5 +281,77 @@ TEST_F(Evaluate, TokenTypesAreWhatTheProgramAdds) {
   EXPECT_EQ(hash(told, {}), hash(*untold, {}));
 }
 
+/// Gives an instance's own logits, as another program would.
+class EchoedLogits : public LogitSource {
+ public:
+  explicit EchoedLogits(Instance& instance) : instance_(instance) {}
+  std::optional<TensorView> logits(const QualityBatch& batch) override {
+    if (++calls_ > answers) {
+      fault_ = "it died";
+      return std::nullopt;
+    }
+    Plan plan(instance_, {.extent = batch.extent});
+    plan.set_inputs(batch.ids, batch.mask);
+    plan.run();
+    const OutputView view = plan.output("logits");
+    values_ = Tensor(DType::f32, view.tensor.shape);
+    std::copy_n(view.tensor.as<float>(), view.tensor.count(), values_.as<float>());
+    if (first_value) values_.as<float>()[0] = *first_value;
+    TensorView given = values_.view();
+    if (drops_a_class) given.shape.back() -= 1;
+    return given;
+  }
+  std::string fault() const override { return fault_; }
+
+  int answers = 1000;
+  bool drops_a_class = false;
+  std::optional<float> first_value = {};
+
+ private:
+  Instance& instance_;
+  Tensor values_;
+  int calls_ = 0;
+  std::string fault_;
+};
+
+TEST_F(Evaluate, LogitsOfOthersAreScoredAsItsOwn) {
+  const auto fp32 = instance("fp32");
+  const auto bf16 = instance("bf16");
+  EchoedLogits same(*fp32);
+  EchoedLogits rounded(*fp32);
+  rounded.first_value = 3;
+  EvaluateOptions options;
+  options.others = {&same, &rounded};
+  Instance* const instances[] = {fp32.get()};
+  const Evaluation evaluation = evaluate(instances, set_of(8, 2), options);
+  ASSERT_EQ(evaluation.qualities.size(), 3u);
+  EXPECT_EQ(evaluation.qualities[1].logits_hash, evaluation.qualities[0].logits_hash);
+  EXPECT_EQ(evaluation.qualities[1].nll, evaluation.qualities[0].nll);
+  EXPECT_EQ(evaluation.qualities[1].kl, evaluation.qualities[0].kl);
+  EXPECT_NE(evaluation.qualities[2].logits_hash, evaluation.qualities[0].logits_hash);
+  EXPECT_GT(evaluation.qualities[2].kl[0], 0);
+  EXPECT_EQ(evaluation.faults, (std::vector<std::string>(2)));
+}
+
+TEST_F(Evaluate, OthersThatFailHaveNoFiguresAndAReason) {
+  const auto fp32 = instance("fp32");
+  EchoedLogits dies(*fp32);
+  dies.answers = 1;
+  EchoedLogits small(*fp32);
+  small.drops_a_class = true;
+  EchoedLogits infinite(*fp32);
+  infinite.first_value = std::numeric_limits<float>::infinity();
+  EvaluateOptions options;
+  options.others = {&dies, &small, &infinite};
+  Instance* const instances[] = {fp32.get()};
+  const Evaluation evaluation = evaluate(instances, set_of(8, 2), options);
+  EXPECT_EQ(evaluation.faults[0], "it died");
+  EXPECT_EQ(evaluation.faults[1], "its logits are (2, 8, 60) where (2, 8, 61) are asked");
+  EXPECT_TRUE(evaluation.qualities[1].nll.empty() && evaluation.qualities[2].nll.empty());
+  ASSERT_TRUE(evaluation.qualities[3].non_finite);
+  EXPECT_EQ(words(*evaluation.qualities[3].non_finite), "logits holds +infinity at [0, 0]");
+  EXPECT_FALSE(evaluation.qualities[0].nll.empty());
+}
+
 }  // namespace
 }  // namespace assay

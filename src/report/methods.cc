@@ -1,6 +1,7 @@
 #include "report/methods.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -37,6 +38,12 @@ std::string every_condition(const Record& record) {
   return text;
 }
 
+/// What another program was told; empty for this one's rows.
+std::string engine_words_of(const Record& record) {
+  if (!record.setting.engine) return "";
+  return fmt::format("{} ({})", row_name(record.setting), record.setting.engine_settings.value_or(""));
+}
+
 std::string subject_paragraph(const Records& all, const std::map<std::string, std::string>& paths) {
   Paragraph p;
   p.say(fmt::format("Program: {}.", joined(distinct(all, [](const Record& r) { return r.setting.build; }))));
@@ -51,6 +58,8 @@ std::string subject_paragraph(const Records& all, const std::map<std::string, st
                       return fmt::format("batch {} x {} tokens", r.setting.batch, r.setting.seq);
                     }))));
   p.say(fmt::format("Settings: {}.", joined(distinct(all, [](const Record& r) { return every_condition(r); }))));
+  const std::vector<std::string> engines = distinct(all, engine_words_of);
+  if (!engines.empty()) p.say(fmt::format("Other programs: {}.", fmt::join(engines, "; ")));
   p.say(
       fmt::format("Seed: {}.", joined(distinct(all, [](const Record& r) { return std::to_string(r.setting.seed); }))));
   return p.text();
@@ -211,7 +220,7 @@ std::string energy_paragraph(const Records& measured) {
 std::string precision_paragraph(const Records& measured) {
   std::vector<std::string> words = distinct(measured, [](const Record& r) {
     const std::string ran = what_ran(r);
-    return ran.empty() ? "" : fmt::format("{} in {}", r.setting.precision, ran);
+    return ran.empty() ? "" : fmt::format("{} in {}", row_name(r.setting), ran);
   });
   if (words.empty()) return "";
   Paragraph p;
@@ -254,7 +263,7 @@ constexpr char shape_goes_here = '\x01';
 
 /// Of a row without figures.
 std::string why_left_out(const Record& r) {
-  return fmt::format("{} of {} at ", r.setting.precision, r.setting.model) + shape_goes_here +
+  return fmt::format("{} of {} at ", row_name(r.setting), r.setting.model) + shape_goes_here +
          fmt::format(" ({}: {})", name(r.outcome.status), r.outcome.reason.value_or("no reason was given"));
 }
 

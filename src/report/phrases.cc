@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -56,7 +57,7 @@ std::string spread(const Records& records, const std::function<std::optional<dou
 }
 
 std::string precisions_where(const Records& records, const std::function<bool(const Record&)>& holds) {
-  return joined(distinct(records, [&](const Record& r) { return holds(r) ? r.setting.precision : ""; }));
+  return joined(distinct(records, [&](const Record& r) { return holds(r) ? row_name(r.setting) : ""; }));
 }
 
 }  // namespace assay

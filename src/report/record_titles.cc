@@ -29,7 +29,7 @@ std::string generation_title(const Setting& setting) {
 }  // namespace
 
 std::string shown_precision(const Record& record) {
-  return record.setting.precision + (record.setting.phase ? ", " + *record.setting.phase : "") +
+  return row_name(record.setting) + (record.setting.phase ? ", " + *record.setting.phase : "") +
          (record.outcome.restored ? "*" : "");
 }
 

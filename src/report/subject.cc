@@ -94,7 +94,7 @@ std::string shared_values(const ReportSubject& subject, Half half) {
 
 const Record* ReportSubject::find(const std::string& precision) const {
   const auto found = std::find_if(records.begin(), records.end(),
-                                  [&](const Record* record) { return record->setting.precision == precision; });
+                                  [&](const Record* record) { return row_name(record->setting) == precision; });
   return found == records.end() ? nullptr : *found;
 }
 
@@ -161,8 +161,9 @@ std::vector<std::string> precisions_of(std::span<const ReportSubject> subjects) 
   std::vector<std::string> precisions;
   for (const ReportSubject& subject : subjects) {
     for (const Record* record : subject.records) {
-      if (std::find(precisions.begin(), precisions.end(), record->setting.precision) == precisions.end())
-        precisions.push_back(record->setting.precision);
+      if (const std::string name = row_name(record->setting);
+          std::find(precisions.begin(), precisions.end(), name) == precisions.end())
+        precisions.push_back(name);
     }
   }
   return precisions;

@@ -121,7 +121,7 @@ const Record* baseline_of(const Record& record, std::span<const Record> records)
     const bool together = is_of_program(record.setting.mode)
                               ? other.setting.mode == record.setting.mode && !other.setting.phase
                               : stand_together(other.setting, record.setting, Level::cell);
-    return together && other.setting.precision == record.setting.baseline &&
+    return together && other.setting.precision == record.setting.baseline && !other.setting.engine &&
            other.outcome.group == record.outcome.group;
   });
   return found == records.end() ? nullptr : &*found;

@@ -66,6 +66,9 @@ std::string prompt_words(const Setting& setting) {
 std::string new_words(const Setting& setting) {
   return setting.new_tokens ? counted_words(*setting.new_tokens, "new token") : "";
 }
+std::string engine_words(const Setting& setting) {
+  return setting.engine.value_or("");
+}
 std::string no_words(const Setting& /*setting*/) {
   return "";
 }
@@ -108,6 +111,8 @@ constexpr SettingField settings[] = {
     ASSAY_SETTING(new_tokens, subject, cell, where_unusual, .is_younger = true, .words = new_words),
     ASSAY_SETTING(recipe_hash, subject, row, otherwise, .is_younger = true),
     ASSAY_SETTING(calibration, subject, row, otherwise, .is_younger = true),
+    ASSAY_SETTING(engine, subject, row, where_unusual, .is_younger = true, .words = engine_words),
+    ASSAY_SETTING(engine_settings, subject, row, otherwise, .is_younger = true),
     ASSAY_SETTING(recipe, remark, row, otherwise),
     ASSAY_SETTING(stored_dtype, remark, row, otherwise),
     ASSAY_SETTING(baseline, remark, row, otherwise),
@@ -155,6 +160,15 @@ std::string joined_words(const Record& record, Wanted wanted) {
 
 std::span<const SettingField> setting_fields() {
   return settings;
+}
+
+bool is_baseline(const Setting& setting) {
+  return !setting.engine && setting.precision == setting.baseline;
+}
+
+std::string row_name(const Setting& setting) {
+  if (!setting.engine) return setting.precision;
+  return setting.precision == no_precision ? *setting.engine : *setting.engine + " " + setting.precision;
 }
 
 bool stand_together(const Setting& a, const Setting& b, Level level) {

@@ -48,6 +48,13 @@ std::span<const SettingField> setting_fields();
 /// Whether they agree in all fields down to that level.
 bool stand_together(const Setting& a, const Setting& b, Level level);
 
+/// The precision of a row whose program is not asked for one.
+constexpr const char* no_precision = "-";
+/// Whether it is what others of its cell are compared with: this program's own row in the baseline's precision.
+bool is_baseline(const Setting& setting);
+/// What tells a row from the others of its cell: "bf16"; of another program "pytorch bf16", or its name alone.
+std::string row_name(const Setting& setting);
+
 /// "2 threads", "fusion off"; empty where it says nothing, or another field's words say it too.
 std::string words_of(const SettingField& field, const Record& record);
 /// How it was run, "cpu, 2 threads, fusion off": the words of the fields down to that level, but for the model's.

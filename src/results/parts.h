@@ -42,6 +42,8 @@ struct Setting {
   std::string build = {};
   std::optional<std::string> command = {};
   std::optional<std::string> phase = {};
+  std::optional<std::string> engine = {};  ///< Another program that computes the same; absent: assay.
+  std::optional<std::string> engine_settings = {};
   Mode mode = Mode::inference;
   Recomputed recompute = Recomputed::none;
   std::optional<std::int64_t> warmup_steps = {};

@@ -38,7 +38,7 @@ std::vector<Cell> cells_of(const std::vector<Record>& records) {
     cell->records.push_back(&record);
     if (record.outcome.status != Status::ok) continue;
     cell->measured.push_back(&record);
-    if (record.setting.precision == record.setting.baseline) cell->baseline = &record;
+    if (is_baseline(record.setting)) cell->baseline = &record;
   }
   return cells;
 }
@@ -74,6 +74,13 @@ Cell without_doubtful(const Cell& cell) {
   std::erase_if(trusted.measured, is_doubtful);
   if (trusted.baseline && is_doubtful(trusted.baseline)) trusted.baseline = nullptr;
   return trusted;
+}
+
+/// Advice is about this program's rows: why another one is slow, or which of its precisions to take, is not known here.
+Cell without_engines(Cell cell) {
+  for (auto* rows : {&cell.records, &cell.measured, &cell.doubtful})
+    std::erase_if(*rows, [](const Record* row) { return row->setting.engine.has_value(); });
+  return cell;
 }
 
 void drop_comparison(Record& record) {
@@ -135,7 +142,7 @@ Finding finding_of(const Rule& rule, const Record& row, Judgement judgement) {
           .model = row.setting.model,
           .batch = row.setting.batch,
           .seq = row.setting.seq,
-          .precision = rule.scope == RuleScope::cell ? "" : row.setting.precision,
+          .precision = rule.scope == RuleScope::cell ? "" : row_name(row.setting),
           .met = judgement.met,
           .text = std::move(judgement.text),
           .severity = severity_of(rule, judgement)};
@@ -289,17 +296,17 @@ std::span<const Rule> rules() {
 }
 
 const Record* unsound_baseline(const Cell& cell, const Record& row) {
-  if (row.setting.precision == row.setting.baseline) return nullptr;
+  if (is_baseline(row.setting)) return nullptr;
   for (const Record* other : cell.records) {
     const bool is_unsound = other->outcome.status == Status::impossible || other->outcome.status == Status::not_finite;
-    if (other->setting.precision == row.setting.baseline && is_unsound) return other;
+    if (is_baseline(other->setting) && is_unsound) return other;
   }
   return nullptr;
 }
 
 const Record* not_finite_baseline(const Cell& cell) {
   for (const Record* row : cell.records) {
-    if (row->setting.precision == row->setting.baseline && row->outcome.status == Status::not_finite) return row;
+    if (is_baseline(row->setting) && row->outcome.status == Status::not_finite) return row;
   }
   return nullptr;
 }
@@ -389,9 +396,9 @@ std::optional<double> short_warm_up(const Record& row) {
 
 std::optional<Ratio> paired_ratio_of(const Record& a, const Record& b) {
   const auto of_b = kept_speedup(*b.speedup);
-  if (of_b && a.setting.precision == b.setting.baseline) return of_b;
+  if (of_b && is_baseline(a.setting)) return of_b;
   const auto of_a = kept_speedup(*a.speedup);
-  if (of_a && of_a->value > 0 && b.setting.precision == a.setting.baseline) return inverse(*of_a);
+  if (of_a && of_a->value > 0 && is_baseline(b.setting)) return inverse(*of_a);
   return were_interleaved(a, b) ? ratio_of_samples(*a.latency, *b.latency) : std::nullopt;
 }
 
@@ -432,11 +439,14 @@ Rulings judge_in_full(std::span<const Record> found) {
   const std::vector<Cell> cells = cells_of(records);
   for (const Cell& cell : cells) {
     if (is_shorter_of(cell, cells)) continue;
-    const Cell trusted = without_doubtful(cell);
+    const Cell own = without_engines(cell);
+    const Cell trusted = without_doubtful(own);
     for (const Rule& rule : finding_rules()) collect(rule, trusted, findings);
-    for (const auto part : {suspicion_rules(), energy_rules(), device_rules(), file_rules(), expectation_rules()}) {
-      for (const Rule& rule : part) collect(rule, cell, findings);
+    for (const auto part : {suspicion_rules(), energy_rules(), device_rules()}) {
+      for (const Rule& rule : part) collect(rule, own, findings);
     }
+    for (const Rule& rule : file_rules()) collect(rule, cell, findings);
+    for (const Rule& rule : expectation_rules()) collect(rule, own, findings);
   }
   Rulings rulings{.rows = {}, .findings = findings.take()};
   rulings.rows.reserve(records.size());

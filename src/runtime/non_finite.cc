@@ -101,6 +101,7 @@ std::string words(const std::string& tensor, const NonFinite& found) {
 
 std::string words(const NonFiniteRun& run) {
   const std::string what = words(run.output, run.found);
+  if (!run.was_run_again) return what;
   if (run.path.empty()) return what + "; a second run was finite, so that no operation can be named";
   return fmt::format("{}; the first operation that made such a value is {} ({}), {}{}", what, run.path, run.operation,
                      word(run.first.value), at(run.first.place));

@@ -21,7 +21,8 @@ struct NonFiniteRun {
   NonFinite found;     ///< In it.
   std::string path;    ///< Of the first operation; empty where a second run was finite.
   std::string operation;
-  NonFinite first;  ///< In what that operation made.
+  NonFinite first;            ///< In what that operation made.
+  bool was_run_again = true;  ///< Of another program's output nothing is known but that.
 };
 /// "logits holds NaN at [0, 3, 17]".
 std::string words(const std::string& tensor, const NonFinite& found);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "report/records/described.h"
 #include "report/records/results_table.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -121,10 +122,10 @@ std::string ledger_html(std::span<const ReportSubject> subjects) {
     for (const Record* record : subject.records) {
       if (record->evidence.ledger.empty()) continue;
       Table table = ledger_table(*record, fmt::format("{}, {}: operations that ran alike share a row",
-                                                      record->setting.precision, subject.name));
+                                                      row_name(record->setting), subject.name));
       table.key = fmt::format("ledger-{}", ++number);
       text +=
-          fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n", markup_text(record->setting.precision),
+          fmt::format("<details><summary>{}, {}: {}</summary>{}</details>\n", markup_text(row_name(record->setting)),
                       markup_text(subject.name), markup_text(what_ran(*record)), table_html(table, ""));
     }
   }

@@ -10,6 +10,7 @@
 #include "report/records/figures.h"
 #include "report/records/quality_measure.h"
 #include "report/text.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -126,7 +127,7 @@ bool is_of_low_grade(const Record& record) {
 
 /// What tells a row apart from its neighbours, in words.
 std::string row_words(const Record& record, const std::string& subject, const Figure::Point& point) {
-  return fmt::format("{}{}{}{}: {}", record.setting.precision, subject, point.is_hollow ? " (baseline)" : "",
+  return fmt::format("{}{}{}{}: {}", row_name(record.setting), subject, point.is_hollow ? " (baseline)" : "",
                      point.is_faint ? fmt::format(" (grade {})", name(*record.grade.trust)) : "", point.words);
 }
 
@@ -139,7 +140,7 @@ Figure::Series panel_series(const Panel& panel, const QualityMeasure& quality, c
     const auto figure = panel.point == nullptr ? quality.point(*record) : panel.point(*record);
     Figure::Point point = shown_point(panel, figure, *record, static_cast<double>(row));
     if (panel.point == nullptr) mark_part(*record, point);
-    point.is_hollow = record->setting.precision == record->setting.baseline;
+    point.is_hollow = is_baseline(record->setting);
     point.is_faint = is_of_low_grade(*record);
     point.words = row_words(*record, of_subject, point);
     series.points.push_back(std::move(point));

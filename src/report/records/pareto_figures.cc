@@ -6,6 +6,7 @@
 #include "report/records/energy_cells.h"
 #include "report/records/figures.h"
 #include "report/records/quality_measure.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -38,8 +39,8 @@ std::vector<Figure::Point> points_by_cost(const ReportSubject& subject, const Co
     if (record->outcome.status != Status::ok || !gain || cost.value_or(0) <= 0) continue;
     all.push_back({.x = *cost,
                    .y = gain->x,
-                   .label = record->setting.precision,
-                   .words = fmt::format("{}: {} {}, {}", record->setting.precision, plain_number(*cost), which.unit,
+                   .label = row_name(record->setting),
+                   .words = fmt::format("{}: {} {}, {}", row_name(record->setting), plain_number(*cost), which.unit,
                                         plain_number(gain->x))});
   }
   std::stable_sort(all.begin(), all.end(), [&](const Figure::Point& a, const Figure::Point& b) {

@@ -6,6 +6,7 @@
 #include "report/records/ledger_brief.h"
 #include "report/records/operated.h"
 #include "results/fields.h"
+#include "results/identity.h"
 
 namespace assay {
 namespace {
@@ -28,7 +29,7 @@ std::vector<Entry> entries_where(std::span<const ReportSubject> subjects, bool (
 std::vector<ColumnOf<Entry>> naming_columns() {
   constexpr auto label = Table::Role::label;
   return {{{.title = "precision", .role = label},
-           [](const Entry& e) -> Table::Cell { return e.record->setting.precision; }},
+           [](const Entry& e) -> Table::Cell { return row_name(e.record->setting); }},
           {{.title = "of", .role = label}, [](const Entry& e) -> Table::Cell { return e.subject->name; }}};
 }
 
@@ -152,7 +153,7 @@ Table fields_table(std::span<const ReportSubject> subjects) {
   const std::vector<Entry> entries = entries_where(subjects, [](const Record&) { return true; });
   for (const Entry& entry : entries) {
     const std::string of = subjects.size() > 1 ? ", " + entry.subject->name : "";
-    table.columns.push_back({.title = entry.record->setting.precision + of});
+    table.columns.push_back({.title = row_name(entry.record->setting) + of});
   }
   table.columns.push_back({.title = "meaning"});
   for (const Field& field : record_fields()) {

@@ -12,6 +12,7 @@
 #include "report/record_titles.h"
 #include "report/records/energy_cells.h"
 #include "report/records/ledger_brief.h"
+#include "results/identity.h"
 #include "results/model_name.h"
 
 namespace assay {
@@ -62,7 +63,7 @@ class RowNames {
 /// The reason without the precision's own name in front, which the sentence has already.
 std::string reason_of(const Record& record) {
   const std::string reason = record.outcome.reason.value_or("no reason was given");
-  const std::string own = record.setting.precision + ": ";
+  const std::string own = row_name(record.setting) + ": ";
   return reason.starts_with(own) ? reason.substr(own.size()) : reason;
 }
 
@@ -302,7 +303,7 @@ Sentences ran_remarks(std::span<const Record> records, Detail detail) {
   for (const Record& record : records) {
     if (record.evidence.ledger.empty()) continue;
     const std::string row =
-        (has_models ? shown_model_name(record.setting.model) + ", " : "") + record.setting.precision;
+        (has_models ? shown_model_name(record.setting.model) + ", " : "") + row_name(record.setting);
     if (detail == Detail::brief)
       said.say(brief_ledger(record), row);
     else

@@ -145,7 +145,7 @@ std::vector<Shown> with_energy_before(const std::string& title, std::vector<Show
 Shown speedup_column() {
   return of_record({.title = "speed-up [95 %]", .notation = Notation::fixed, .digits = 2, .more_keys = {"low", "high"}},
                    [](const Record& r) -> Cell {
-                     return r.setting.precision == r.setting.baseline
+                     return is_baseline(r.setting)
                                 ? or_absent(r.speedup->speedup)
                                 : estimate(r.speedup->speedup, r.speedup->speedup_low, r.speedup->speedup_high);
                    });
@@ -183,6 +183,10 @@ std::vector<Shown> inference_columns(const Records& rows) {
           peak_share_column(),
           bandwidth_share_column(),
           peak_bytes_column(),
+          of_record({.title = "resident",
+                     .unit = "MB",
+                     .meaning = "the most that its process had in memory, program and libraries too"},
+                    [](const Record& r) -> Cell { return megabytes(r.memory->resident_bytes); }),
           of_record({.title = "cache", .unit = "MB", .meaning = "keys and values, in the peak"},
                     [](const Record& r) -> Cell { return megabytes(r.generation->kv_bytes); }),
           of_record({.title = "size", .unit = "MB"},

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "report/records/figures.h"
+#include "results/identity.h"
 #include "statistics/statistics.h"
 
 namespace assay {
@@ -47,7 +48,7 @@ void set_limits(Figure::Axis& axis, const std::vector<SampledRow>& rows) {
 
 std::string words_of_samples(const SampledRow& row) {
   const std::vector<double>& ms = row.record->latency->raw_ms;
-  return fmt::format("{}: {} samples, median {} ms, from {} to {} ms", row.record->setting.precision, ms.size(),
+  return fmt::format("{}: {} samples, median {} ms, from {} to {} ms", row_name(row.record->setting), ms.size(),
                      format_significant(*row.record->latency->median_ms),
                      format_significant(*std::min_element(ms.begin(), ms.end())),
                      format_significant(*std::max_element(ms.begin(), ms.end())));
@@ -134,9 +135,9 @@ std::vector<Figure::Series> lines_of(const ReportSubject& subject, const Course&
                                    [&](const Record* first) { return course.values(*first) == values; });
     if (same == firsts.end()) {
       firsts.push_back(record);
-      lines.push_back({.name = record->setting.precision, .points = points_of(values, course)});
+      lines.push_back({.name = row_name(record->setting), .points = points_of(values, course)});
     } else {
-      lines[static_cast<std::size_t>(same - firsts.begin())].name += ", " + record->setting.precision;
+      lines[static_cast<std::size_t>(same - firsts.begin())].name += ", " + row_name(record->setting);
     }
   }
   for (std::size_t i = 0; i < lines.size(); ++i) lines[i].name += ": " + course.words(*firsts[i]);
@@ -180,7 +181,7 @@ Figure samples_figure(const ReportSubject& subject, std::size_t most_points) {
   for (const SampledRow& row : rows) {
     series.add(row, static_cast<double>(figure.y.categories.size()));
     figure.y.categories.push_back(
-        fmt::format("{} ({} ms)", row.record->setting.precision, format_significant(*row.record->latency->median_ms)));
+        fmt::format("{} ({} ms)", row_name(row.record->setting), format_significant(*row.record->latency->median_ms)));
   }
   figure.legend = series.legend(figure.x);
   figure.series = series.all();

@@ -3,9 +3,38 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "results/identity.h"
+#include "studies/peers/peer_table.h"
 #include "studies/shared/engine.h"
 
 namespace assay {
+
+namespace {
+
+bool asks_for_all(const BenchRequest& request) {
+  return request.precisions.empty() || request.precisions.front() == "all";
+}
+
+/// What each peer is asked for. Recipes are this program's.
+std::vector<Contender> peer_contenders(const BenchRequest& request) {
+  std::vector<Contender> list;
+  for (const std::string& name : request.peers) {
+    const Peer& peer = find_peer(name, request.peer_use);
+    std::vector<std::string> precisions;
+    if (asks_for_all(request)) {
+      for (const PeerPrecision& one : precisions_of(peer, request.peer_use)) precisions.emplace_back(one.precision);
+    } else {
+      for (const std::string& asked : request.precisions) precisions.push_back(precision_name(asked, request.engine));
+    }
+    for (const std::string& precision : precisions) {
+      if (find_recipe(precision, request.engine) == nullptr) list.push_back({precision, "", name});
+    }
+  }
+  for (const BesideCommand& one : request.beside) list.push_back({no_precision, "", one.name});
+  return list;
+}
+
+}  // namespace
 
 std::vector<Contender> asked_contenders(const BenchRequest& request) {
   std::vector<Contender> list;
@@ -23,11 +52,12 @@ std::vector<Contender> asked_contenders(const BenchRequest& request) {
       if (is_listed_on(row, request.engine.device)) add({row.name, request.engine.overrides});
     }
   }
+  for (const Contender& one : peer_contenders(request)) add(one);
   return list;
 }
 
 void check_precision(const Contender& contender, const EngineOptions& engine) {
-  precision_choice(contender.precision, engine_for(contender, engine), std::nullopt);
+  if (contender.engine.empty()) precision_choice(contender.precision, engine_for(contender, engine), std::nullopt);
 }
 
 EngineOptions engine_for(const Contender& contender, EngineOptions engine) {
@@ -39,9 +69,11 @@ std::vector<std::vector<Contender>> group_precisions(const Model& model, const B
                                                      const std::vector<Contender>& contenders,
                                                      const MachineFacts& facts) {
   const auto weights_bytes = [&](const Contender& contender) -> std::int64_t {
+    if (contender.precision == no_precision) return 0;
     try {
       const EngineOptions engine = engine_for(contender, request.engine);
-      return make_instance(model, contender.precision, engine, facts)->missing_bytes({1, 1});
+      return make_instance(model, contender.engine.empty() ? contender.precision : "fp32", engine, facts)
+          ->missing_bytes({1, 1});
     } catch (const Error& e) {
       if (e.code() != ExitCode::lacking) throw;
       return 0;

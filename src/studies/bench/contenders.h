@@ -13,10 +13,12 @@ namespace assay {
 struct Contender {
   std::string precision;
   std::string overrides;
+  std::string engine = {};  ///< The peer, or the program beside, that runs it; empty: this one.
   friend bool operator==(const Contender&, const Contender&) = default;
 };
 
-/// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides.
+/// The baseline of every speed-up and divergence first: fp32 as it is. Then what was asked, with its overrides, then
+/// the same of each peer (of all precisions those that it can be asked for), then programs beside.
 std::vector<Contender> asked_contenders(const BenchRequest& request);
 
 /// Throws a user error for a precision or overrides that do not exist.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "results/model_name.h"
+#include "studies/bench/engines.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/plan_record.h"
 #include "studies/shared/setting.h"
@@ -45,16 +46,25 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& s
     Member member{contender, {.setting = setting}, nullptr};
     member.blank.setting.precision = contender.precision;
     member.blank.outcome.group = context_.number;
-    const EngineOptions engine = engine_for(contender, request().engine);
-    const auto hindrance =
-        hindrance_of([&] { member.instance = make_instance(model_, contender.precision, engine, facts_); });
-    if (hindrance) set_outcome(*hindrance, member.blank.outcome);
-    if (member.instance) set_precision(contender.precision, member.instance->precision(), engine, member.blank.setting);
-    const CalibratedWeights* const calibrated =
-        member.instance ? calibrated_for(model_, member.instance->precision()) : nullptr;
-    if (calibrated != nullptr) member.blank.setting.calibration = calibrated->words;
+    if (contender.engine.empty()) {
+      open_own(member);
+    } else {
+      set_engine(contender, request(), member.blank);
+    }
     members_.push_back(std::move(member));
   }
+}
+
+void BenchGroup::open_own(Member& member) {
+  const Contender& contender = member.contender;
+  const EngineOptions engine = engine_for(contender, request().engine);
+  const auto hindrance =
+      hindrance_of([&] { member.instance = make_instance(model_, contender.precision, engine, facts_); });
+  if (hindrance) set_outcome(*hindrance, member.blank.outcome);
+  if (!member.instance) return;
+  set_precision(contender.precision, member.instance->precision(), engine, member.blank.setting);
+  const CalibratedWeights* const calibrated = calibrated_for(model_, member.instance->precision());
+  if (calibrated != nullptr) member.blank.setting.calibration = calibrated->words;
 }
 
 /// Before plans are fitted into what memory is left. A device that is not there is each row's to say.

@@ -11,6 +11,7 @@
 #include "studies/bench/request.h"
 #include "studies/bench/timed_rows.h"
 #include "studies/bench/trial.h"
+#include "studies/peers/peer_host.h"
 #include "studies/shared/energy_record.h"
 
 namespace assay {
@@ -20,7 +21,8 @@ struct GroupContext {
   const BenchRequest& request;
   const StudyCallbacks& callbacks;
   Power& power;
-  std::int64_t number = 1;  ///< Of the group, from 1.
+  std::int64_t number = 1;    ///< Of the group, from 1.
+  PeerHost* peers = nullptr;  ///< Null where none was asked for.
 };
 
 /// One model in the precisions that fit into memory together: their instances, and the memory that plans of them may
@@ -30,9 +32,10 @@ class BenchGroup {
   struct Member {
     Contender contender;
     Record blank;
-    std::unique_ptr<Instance> instance;  ///< Null where the precision cannot be had: see blank.outcome.
-    bool is_packed = false;              ///< A plan has packed its weights already.
-    std::vector<Trial> trials = {};      ///< Of shapes that were tried.
+    /// Null where the precision cannot be had: see blank.outcome; and where another program runs it.
+    std::unique_ptr<Instance> instance;
+    bool is_packed = false;          ///< A plan has packed its weights already.
+    std::vector<Trial> trials = {};  ///< Of shapes that were tried.
   };
 
   BenchGroup(const Model& model, MachineFacts facts, const GroupContext& context);
@@ -57,6 +60,7 @@ class BenchGroup {
   const BenchRequest& request() const { return context_.request; }
   const StudyCallbacks& callbacks() const { return context_.callbacks; }
   Power& power() const { return context_.power; }
+  PeerHost* peers() const { return context_.peers; }
   const MachineFacts& facts() const { return facts_; }
   const std::string& shown_name() const { return shown_name_; }  ///< While it runs.
   std::vector<Member>& members() { return members_; }
@@ -65,6 +69,7 @@ class BenchGroup {
 
  private:
   void make_cold_caches();
+  void open_own(Member& member);
   void say_declined(const ResidentAnswer& trial, const Record& record) const;
 
   const Model& model_;

@@ -19,8 +19,7 @@ std::vector<Record> without_known(const std::vector<Record>& all, std::span<cons
 
 std::vector<Record> with_baseline_samples(const std::vector<Record>& known, std::vector<Record> measured) {
   for (const Record& baseline : std::vector<Record>(measured)) {
-    if (baseline.setting.precision != baseline.setting.baseline || without_known(known, {&baseline, 1}).size() == 1)
-      continue;
+    if (!is_baseline(baseline.setting) || without_known(known, {&baseline, 1}).size() == 1) continue;
     for (Record& record : measured) {
       if (record.speedup && stand_together(record.setting, baseline.setting, Level::cell))
         record.speedup.made().baseline_raw_ms = baseline.latency->raw_ms;

@@ -10,7 +10,9 @@
 #include "kernels/gpu_bus_id.h"
 #include "measure/sampling.h"
 #include "results/derive.h"
+#include "results/identity.h"
 #include "runtime/non_finite.h"
+#include "studies/bench/engines.h"
 #include "studies/bench/outlook.h"
 #include "studies/bench/padding_cost.h"
 #include "studies/bench/processes.h"
@@ -40,8 +42,9 @@ bool says_too_few(const BenchGroup& group, Extent extent, const Outlook& outlook
   return true;
 }
 
-SamplingOptions cell_options(const BenchGroup& group, const CellInputs& inputs, double later_s) {
+SamplingOptions cell_options(const BenchGroup& group, const TimedCell& cell, double later_s) {
   const BenchRequest& request = group.request();
+  const CellInputs& inputs = cell.inputs;
   SamplingOptions options;
   options.inputs = inputs.batches.size();
   options.warm_up_input = inputs.batches.size() / 2;
@@ -54,6 +57,7 @@ SamplingOptions cell_options(const BenchGroup& group, const CellInputs& inputs, 
   options.root = request.root;
   meter_windows(request.energy, group.power(), options);
   if (group.facts().gpu) options.gpu = gpu_conditions_reader(gpu_bus_id());
+  options.counters = counters_with(cell.engines, request.root);
   if (ColdCaches* cold = group.cold(); cold != nullptr) options.before_run = [cold] { cold->empty(); };
   options.interrupted = group.callbacks().interrupted;
   options.most_first_run_s = std::max(60.0, 10 * request.seconds);
@@ -70,7 +74,7 @@ std::vector<Series> sample_cell(const TimedCell& cell, const SamplingOptions& op
   try {
     return with_memory_errors([&] { return sample(cell.subjects, options); });
   } catch (const OutOfMemory& e) {
-    for (const std::size_t place : cell.places) {
+    for (const std::size_t place : cell.all_places()) {
       records[place].outcome.status = Status::oom;
       records[place].outcome.reason = e.what();
     }
@@ -137,9 +141,20 @@ void record_pass(const BenchGroup& group, const TimedCell& cell, std::size_t mem
   trace_pass(group, pass, record);
 }
 
+void record_engine(const BenchGroup& group, const TimedCell& cell, std::size_t number,
+                   const std::vector<Series>& series, Record& record) {
+  const BenchRequest& request = group.request();
+  const Series& own = series[cell.passes.size() + number];
+  record_series(own, {series[0], group.power(), request.model_options.seed, request.width, record.latency->prepare_ms},
+                record);
+  if (cell.is_of_data()) record_batches(own.raw_inputs, cell.batches(), record.latency.made());
+  cell.engines[number]->describe(record);
+}
+
 /// On the first precision, the baseline: what padding costs hardly depends on the precision.
 void record_padding_cost(const BenchGroup& group, const TimedCell& cell, SamplingOptions options,
                          std::vector<Record>& records) {
+  if (cell.places.empty()) return;
   Record& record = records[cell.places.front()];
   if (!cell.is_of_data() || record.outcome.status != Status::ok || is_set(group.callbacks().interrupted)) return;
   options.seconds = padding_share * group.request().seconds;
@@ -185,15 +200,16 @@ void sample_again(const BenchGroup& group, const TimedCell& cell, int processes,
 
 void record_run_spread(const BenchGroup& group, const TimedCell& cell, std::vector<Record>& records) {
   const auto& spread = group.callbacks().spread_between_runs;
-  if (!spread || cell.places.empty()) return;
-  const auto [latency, speedup] = spread(records[cell.places.front()]);
-  for (const std::size_t place : cell.places) {
+  const std::vector<std::size_t> places = cell.all_places();
+  if (!spread || places.empty()) return;
+  const auto [latency, speedup] = spread(records[places.front()]);
+  for (const std::size_t place : places) {
     Record& record = records[place];
     if (latency && record.latency) {
       record.latency.made().run_spread = latency->deviation;
       record.latency.made().run_spread_degrees = latency->degrees;
     }
-    if (speedup && record.speedup && record.setting.precision != record.setting.baseline) {
+    if (speedup && record.speedup && !is_baseline(record.setting)) {
       record.speedup.made().speedup_run_spread = speedup->deviation;
       record.speedup.made().speedup_run_spread_degrees = speedup->degrees;
     }
@@ -214,13 +230,15 @@ void measure_cell(BenchGroup& group, const CellInputs& inputs, double later_s, s
   const auto first = static_cast<std::ptrdiff_t>(records.size());
   TimedCell cell{.inputs = inputs};
   plan_cell(group, cell, records);
-  SamplingOptions options = cell_options(group, inputs, later_s);
+  SamplingOptions options = cell_options(group, cell, later_s);
   int processes = 1;
   const std::vector<Series> series = sample_here(group, cell, options, processes, records);
   if (series.empty()) return;
   if (!series[0].energy_fault.empty()) group.power() = {.source = {nullptr, series[0].energy_fault}};
   read_idle_again(group.power(), group.callbacks().interrupted);
-  for (std::size_t i = 0; i < series.size(); ++i) record_pass(group, cell, i, series, records[cell.places[i]]);
+  for (std::size_t i = 0; i < cell.passes.size(); ++i) record_pass(group, cell, i, series, records[cell.places[i]]);
+  for (std::size_t i = 0; i < cell.engines.size(); ++i)
+    record_engine(group, cell, i, series, records[cell.engine_places[i]]);
   if (group.request().process == 1) record_padding_cost(group, cell, options, records);
   if (processes > 1) sample_again(group, cell, processes, records);
   record_run_spread(group, cell, records);

@@ -7,6 +7,7 @@
 
 #include "quality/protocols.h"
 #include "results/document.h"
+#include "studies/peers/peer_table.h"
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/surroundings.h"
@@ -26,12 +27,22 @@ enum class Caches : std::uint8_t { warm, cold };
 /// result, as what is masked has no weight.
 enum class SkipPadding : std::uint8_t { on, off };
 
+/// A program that is timed beside the model, as `NAME=COMMAND` has it. In the command {model}, {batch}, {seq} and
+/// {threads} stand for what the cell has.
+struct BesideCommand {
+  std::string name;
+  std::string command;
+};
+
 struct BenchRequest {
   std::vector<std::string> models;  ///< Empty: the default model.
   /// A model that the others are compared with on the same text, each in the precisions that are asked for. Empty: each
   /// model with its own fp32.
   std::string against;
-  std::vector<std::string> precisions;  ///< Empty or "all": every row that is listed on the device.
+  std::vector<std::string> peers = {};  ///< Programs that run the same beside this one (studies/peers/peer_table.h).
+  PeerUse peer_use = PeerUse::passes;
+  std::vector<BesideCommand> beside = {};  ///< And others, of which nothing is known.
+  std::vector<std::string> precisions;     ///< Empty or "all": every row that is listed on the device.
   std::vector<std::int64_t> batches = {1};
   std::vector<std::int64_t> seqs;  ///< Most ids a row. Empty: 128; of data that comes in rows, these as they are.
   std::filesystem::path data;      ///< A text, .tsv, .jsonl or a folder of .npy; empty: the bundled text.
@@ -56,7 +67,9 @@ struct BenchRequest {
   EngineOptions engine;
   ModelOptions model_options;  ///< Its seed is the one seed: weights, inputs, order of the rounds, bootstrap.
   EnergyRequest energy;
-  std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
+  std::filesystem::path root = "/";       ///< Where meters and conditions are read; a recorded tree in tests.
+  std::filesystem::path peers_root = {};  ///< Of the peers' environments; empty: below the cache folder.
+  double peer_seconds = 600;              ///< That a peer may take to be ready, or for one answer.
   std::filesystem::path trial_program = "/proc/self/exe";  ///< Runs a cell for itself, too; a stand-in in tests.
 };
 

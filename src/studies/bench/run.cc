@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <span>
 
@@ -13,6 +14,7 @@
 #include "rules/rules.h"
 #include "studies/bench/calibrated.h"
 #include "studies/bench/compared_models.h"
+#include "studies/bench/engines.h"
 #include "studies/bench/group_rows.h"
 #include "studies/bench/measure_cell.h"
 #include "studies/bench/record.h"
@@ -197,13 +199,17 @@ std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& 
 }
 
 void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
+  std::unique_ptr<PeerHost> peers;
+  if (!run.request.peers.empty())
+    peers = std::make_unique<PeerHost>(entry.model,
+                                       PeerHost::Surroundings{run.facts, run.callbacks, run.request.peers_root});
   std::vector<Record> mine;
   std::int64_t number = 0;
   BenchRequest request = run.request;
   if (entry.data.set) request.engine = engine_for(*entry.data.set, request.engine);
   for (const auto& together : group_precisions(entry.model, run.request, asked_contenders(run.request), run.facts)) {
     if (++number > 1) say_without_speedup(run, together);
-    const GroupContext context{request, run.callbacks, run.power, number};
+    const GroupContext context{request, run.callbacks, run.power, number, peers.get()};
     std::vector<Record> measured = bench_group(entry, context, run, together, mine);
     const std::vector<Record> fresh = without_known(mine, with_baseline_samples(mine, std::move(measured)));
     mine.insert(mine.end(), fresh.begin(), fresh.end());
@@ -230,6 +236,7 @@ BenchRequest without_repeats(BenchRequest request) {
     list.erase(kept, list.end());
   };
   drop(request.models);
+  drop(request.peers);
   drop(request.batches);
   drop(request.seqs);
   return request;
@@ -258,6 +265,13 @@ BenchRequest with_calibration(BenchRequest request) {
   return request;
 }
 
+/// Other programs are timed in one process each, and so is this one beside them.
+BenchRequest with_engines(BenchRequest request) {
+  check_engines(request);
+  if (!request.peers.empty() || !request.beside.empty()) request.processes = 1;
+  return request;
+}
+
 std::vector<ComparedModel> opened_models(const std::vector<Entry>& entries) {
   std::vector<ComparedModel> models;
   models.reserve(entries.size());
@@ -275,10 +289,11 @@ BenchRequest timed_request(BenchRequest request) {
 }  // namespace
 
 Document bench(const BenchRequest& asked, const FactsSource& facts_source, const StudyCallbacks& callbacks) {
-  const BenchRequest request = without_repeats(with_compared_model(with_calibration(asked)));
+  const BenchRequest request = without_repeats(with_compared_model(with_engines(with_calibration(asked))));
   check_engine(request);
   std::vector<Entry> entries;
   for (const std::string& model : request.models) entries.push_back(open_entry(model, request, callbacks));
+  install_peers(request, callbacks);
   const bool compares = !request.against.empty();
   const std::vector<ComparedModel> models = compares ? opened_models(entries) : std::vector<ComparedModel>{};
   const MachineFacts facts = facts_source();

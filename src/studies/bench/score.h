@@ -10,7 +10,8 @@ namespace assay {
 /// Which members were scored, and what became of it.
 struct Scores {
   std::vector<const BenchGroup::Member*> members;
-  Evaluation evaluation;  ///< Nothing where something lacked for it.
+  std::vector<const BenchGroup::Member*> engines;  ///< Peers: behind the members in the evaluation.
+  Evaluation evaluation;                           ///< Nothing where something lacked for it.
   /// What the others are compared with; null where it was not scored.
   const QualityRows* baseline = nullptr;
 };

@@ -6,6 +6,7 @@
 #include "measure/sampling.h"
 #include "studies/bench/group.h"
 #include "studies/bench/timed_pass.h"
+#include "studies/peers/timed_engine.h"
 
 namespace assay {
 
@@ -18,9 +19,13 @@ struct TimedCell {
   std::vector<Subject> subjects = {};  ///< Of the passes; so are the rest.
   std::vector<BenchGroup::Member*> members = {};
   std::vector<std::size_t> places = {};  ///< Of their records.
+  /// Other programs, whose subjects stand behind those of the passes, and the places of their records.
+  std::vector<std::unique_ptr<TimedEngine>> engines = {};
+  std::vector<std::size_t> engine_places = {};
 
   const std::vector<QualityBatch>& batches() const { return inputs.batches.empty() ? random : inputs.batches; }
   bool is_of_data() const { return !inputs.batches.empty(); }
+  std::vector<std::size_t> all_places() const;
 };
 
 /// Plans the group's precisions on the cell's inputs. Appends one record a precision; those that cannot run say why.

@@ -63,8 +63,8 @@ std::vector<PhaseRow> phase_rows(const std::vector<Record>& records) {
   for (const Record& record : records) {
     if (record.outcome.status != Status::ok || !record.latency->median_ms) continue;
     const auto baseline = std::find_if(records.begin(), records.end(), [&](const Record& other) {
-      return other.setting.precision == record.setting.baseline && other.outcome.status == Status::ok &&
-             stand_together(other.setting, record.setting, Level::cell);
+      return other.setting.precision == record.setting.baseline && !other.setting.engine &&
+             other.outcome.status == Status::ok && stand_together(other.setting, record.setting, Level::cell);
     });
     rows.push_back({&record, baseline == records.end() ? nullptr : &*baseline});
   }

@@ -24,6 +24,7 @@
 #include "runtime/state.h"
 #include "statistics/statistics.h"
 #include "studies/bench/request.h"
+#include "studies/generation_bench/generating_peer.h"
 #include "studies/generation_bench/record.h"
 #include "studies/generation_bench/timed_generation.h"
 #include "studies/shared/energy_record.h"
@@ -80,7 +81,9 @@ class GenerationCellRun {
     for (BenchGroup::Member& member : group_.members()) {
       const std::size_t place = records_.size();
       for (const Mode mode : {Mode::prefill, Mode::decode}) records_.push_back(blank_of(member.blank, cell_, mode));
-      if (member.instance && !is_set(group_.callbacks().interrupted)) prepare_member(member, place, taken);
+      if (is_set(group_.callbacks().interrupted)) continue;
+      if (member.instance) prepare_member(member, place, taken);
+      if (!member.contender.engine.empty()) prepare_peer(member, place);
     }
   }
 
@@ -90,18 +93,42 @@ class GenerationCellRun {
       subjects.push_back(prefill_subject(one));
       subjects.push_back(decode_subject(one));
     }
+    for (const auto& one : peers_) {
+      subjects.push_back(one->prefill_subject());
+      subjects.push_back(one->decode_subject());
+    }
     const auto hindrance = hindrance_of([&] { series_ = assay::sample(subjects, options); });
     if (!hindrance) return;
     for (const Generating& one : generating_) set_both(*hindrance, one.place, records_);
+    for (const auto& one : peers_) set_both(*hindrance, one->place(), records_);
   }
 
+  /// Processor time of peers is no other's.
+  double peers_processor_s() const {
+    double sum_s = 0;
+    for (const auto& one : peers_) sum_s += one->processor_s();
+    return sum_s;
+  }
+  bool has_peers() const { return !peers_.empty(); }
+
   void record() {
-    for (std::size_t i = 0; 2 * i < series_.size(); ++i) {
+    for (std::size_t i = 0; i < std::min(generating_.size(), series_.size() / 2); ++i) {
       for (const std::size_t phase : {0U, 1U}) {
         const Series& series = series_[2 * i + phase];
         record_generated(group_,
-                         {cell_, *generating_[i].rows, series, series_[phase], rounds_of(generating_[i], series)},
+                         {cell_, generating_[i].rows.get(), series, series_[phase], rounds_of(generating_[i], series)},
                          records_[generating_[i].place + phase]);
+      }
+    }
+  }
+
+  /// Behind those of this program, whose work is theirs too.
+  void record_peers() {
+    for (std::size_t i = 0; i < peers_.size() && !series_.empty(); ++i) {
+      for (const std::size_t phase : {0U, 1U}) {
+        Record& record = records_[peers_[i]->place() + phase];
+        peers_[i]->record(group_, {series_[2 * (generating_.size() + i) + phase], series_[phase]}, record);
+        peers_[i]->record_work(group_.facts(), own_flops(record.setting.mode), record);
       }
     }
   }
@@ -109,6 +136,20 @@ class GenerationCellRun {
   const std::vector<Series>& series() const { return series_; }
 
  private:
+  /// Of a sample of that phase, by a row of this program.
+  std::optional<double> own_flops(Mode mode) const {
+    for (const Record& record : records_) {
+      if (record.setting.mode == mode && !record.setting.engine && record.evidence.flops) return record.evidence.flops;
+    }
+    return std::nullopt;
+  }
+
+  void prepare_peer(const BenchGroup::Member& member, std::size_t place) {
+    if (member.blank.outcome.status != Status::ok) return;
+    auto one = std::make_unique<GeneratingPeer>(group_, member, cell_, place, batches_);
+    if (one->prepare(records_)) peers_.push_back(std::move(one));
+  }
+
   void prepare_member(BenchGroup::Member& member, std::size_t place, std::int64_t& taken) {
     Generating one{member, place};
     const auto hindrance = hindrance_of([&] {
@@ -170,7 +211,9 @@ class GenerationCellRun {
   const GenerationCell& cell_;
   std::vector<Record>& records_;
   const std::vector<std::int32_t> ids_;  ///< (batch, depth + prompt)
-  std::vector<Generating> generating_;   ///< Its subjects look at it: never moved once they are made.
+  const std::vector<QualityBatch> batches_ = {{{cell_.batch, cell_.behind_prompt()}, ids_, {}, {}}};
+  std::vector<std::unique_ptr<GeneratingPeer>> peers_;
+  std::vector<Generating> generating_;  ///< Its subjects look at it: never moved once they are made.
   std::vector<Series> series_;
 };
 
@@ -203,11 +246,19 @@ void measure_generation(BenchGroup& group, const GenerationCell& cell, double la
   GenerationCellRun run(group, cell, mine);
   if (group.callbacks().progress) group.callbacks().progress(cell_words(group, cell) + ": reading the depth", later_s);
   run.prepare();
-  run.sample(generation_options(group, cell, later_s));
+  SamplingOptions options = generation_options(group, cell, later_s);
+  if (run.has_peers())
+    options.counters = [&run, root = options.root] {
+      Counters counters = read_counters(root);
+      counters.own_s += run.peers_processor_s();
+      return counters;
+    };
+  run.sample(options);
   if (!run.series().empty() && !run.series()[0].energy_fault.empty())
     group.power() = {.source = {nullptr, run.series()[0].energy_fault}};
   read_idle_again(group.power(), group.callbacks().interrupted);
   run.record();
+  run.record_peers();
   const std::vector<Record> derived = with_derived(std::move(mine));
   records.insert(records.end(), derived.begin(), derived.end());
 }

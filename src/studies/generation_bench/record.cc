@@ -78,7 +78,8 @@ void record_tokens(const GeneratedSeries& generated, GenerationCosts& generation
   for (const std::vector<double>& round : generated.token_ms)
     generation.raw_token_ms.insert(generation.raw_token_ms.end(), round.begin(), round.end());
   generation.first_tokens = generated.cell.first_tokens();
-  if (!generated.rows.choice_ms().empty()) generation.choice_ms = median(generated.rows.choice_ms());
+  if (generated.rows != nullptr && !generated.rows->choice_ms().empty())
+    generation.choice_ms = median(generated.rows->choice_ms());
 }
 
 /// A time says nothing where what was timed is no number.
@@ -126,7 +127,7 @@ void record_generated(const BenchGroup& group, const GeneratedSeries& generated,
       {baseline, group.power(), group.request().model_options.seed, group.request().width, record.latency->prepare_ms},
       record);
   if (decodes) record_tokens(generated, record.generation.made());
-  refuse_non_finite(generated.rows, record);
+  if (generated.rows != nullptr) refuse_non_finite(*generated.rows, record);
 }
 
 }  // namespace assay

@@ -16,7 +16,7 @@ namespace assay {
 /// One precision in a cell, as it was sampled.
 struct GeneratedSeries {
   const GenerationCell& cell;
-  TimedGeneration& rows;
+  TimedGeneration* rows;  ///< Null where a peer generated.
   const Series& series;
   const Series& baseline;                            ///< Of the same phase and group.
   const std::vector<std::vector<double>>& token_ms;  ///< Of decoding: of each round's last run.

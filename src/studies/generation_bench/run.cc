@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "rules/rules.h"
 #include "studies/bench/calibrated.h"
 #include "studies/bench/contenders.h"
+#include "studies/bench/engines.h"
 #include "studies/bench/group.h"
 #include "studies/bench/group_rows.h"
 #include "studies/bench/record.h"
@@ -68,12 +70,15 @@ std::string weights_words(const Model& model) {
 
 void measure_entry(const GenerationEntry& entry, const MachineFacts& facts, const StudyCallbacks& callbacks,
                    Power& power, std::vector<Record>& records) {
+  std::unique_ptr<PeerHost> peers;
+  if (!entry.request.peers.empty())
+    peers = std::make_unique<PeerHost>(entry.model, PeerHost::Surroundings{facts, callbacks, entry.request.peers_root});
   Setting setting = bench_setting(entry.model, entry.request, facts);
   setting.weights = weights_words(entry.model);
   std::vector<Record> mine;
   std::int64_t number = 0;
   for (const auto& together : group_precisions(entry.model, entry.request, asked_contenders(entry.request), facts)) {
-    BenchGroup group(entry.model, facts, {entry.request, callbacks, power, ++number});
+    BenchGroup group(entry.model, facts, {entry.request, callbacks, power, ++number, peers.get()});
     group.open(together, setting);
     std::vector<Record> measured;
     auto left = static_cast<double>(entry.cells.size());
@@ -94,9 +99,11 @@ void measure_entry(const GenerationEntry& entry, const MachineFacts& facts, cons
 
 Document generation_bench(const GenerationBenchRequest& request, const FactsSource& facts_source,
                           const StudyCallbacks& callbacks) {
+  check_engines(request.bench);
   check_precisions(request.bench);
   std::vector<GenerationEntry> entries;
   for (const std::string& model : request.bench.models) entries.push_back(open_generation(model, request, callbacks));
+  install_peers(request.bench, callbacks);
   const MachineFacts facts = facts_source();
   for (GenerationEntry& entry : entries) calibrate_for(request.bench, entry.model, facts, callbacks);
   Power power = find_power(energy_on(request.bench.engine.device, request.bench.root, request.bench.energy));

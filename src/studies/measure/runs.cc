@@ -83,6 +83,17 @@ void ProgramRuns::run(ChildOutput output) {
   runs_.push_back(std::move(run));
 }
 
+double ProgramRuns::last_s(const std::string& phase) const {
+  if (runs_.empty()) return 0;
+  for (const auto& [name, spans] : runs_.back().phases) {
+    if (name != phase) continue;
+    double sum_s = 0;
+    for (const MeteredSpan& span : spans) sum_s += span.span.end_s - span.span.begin_s;
+    return sum_s / static_cast<double>(spans.size());
+  }
+  return last_run_s();
+}
+
 std::string ProgramRuns::left_words() const {
   constexpr std::size_t most_named = 5;
   std::vector<std::string> living = shared_.left_behind.living(program_);

@@ -52,6 +52,9 @@ class ProgramRuns {
   std::vector<const ObservedRun*> sampled(const Series& series) const;
   std::size_t count() const { return runs_.size(); }
   double last_run_s() const { return runs_.back().child.wall_s; }
+  /// The mean time through that phase in the last run; of the whole run where it marked none. 0 before any run.
+  double last_s(const std::string& phase) const;
+  const std::deque<ObservedRun>& all() const { return runs_; }
   LeftCounts left() const { return shared_.left_behind.counts(program_); }
   /// A sentence where processes live on that these runs left; else empty.
   std::string left_words() const;

@@ -1,0 +1,64 @@
+#include "studies/peers/document.h"
+
+#include <string>
+#include <vector>
+
+#include "studies/peers/environment.h"
+#include "studies/peers/peer_table.h"
+
+namespace assay {
+namespace {
+
+using PeerColumn = ColumnOf<Peer>;
+using PeerCell = Table::Cell;
+
+PeerCell installed_cell(const Peer& peer, const std::filesystem::path& root) {
+  if (peer.absent != nullptr) return Absent{peer.absent};
+  return std::string(is_installed(environment_of(peer), root) ? "yes" : "no");
+}
+
+PeerCell size_cell(const Peer& peer, const std::filesystem::path& root) {
+  if (peer.absent != nullptr) return Absent{peer.absent};
+  const std::int64_t bytes = environment_bytes(environment_of(peer), root);
+  return bytes > 0 ? PeerCell(bytes) : PeerCell(Absent{"not installed"});
+}
+
+/// What its environment finds of another one is not its own.
+PeerCell stands_on_cell(const Peer& peer) {
+  if (peer.absent != nullptr || environment_of(peer).on == nullptr) return Absent{};
+  return std::string(environment_of(peer).on);
+}
+
+std::vector<PeerColumn> peer_columns(const std::filesystem::path& root) {
+  return {{{.key = "peer", .role = Table::Role::label},
+           [](const Peer& peer) -> PeerCell { return std::string(peer.name); }},
+          {{.key = "program"}, [](const Peer& peer) -> PeerCell { return std::string(peer.title); }},
+          {{.key = "precisions"},
+           [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::passes)); }},
+          {{.key = "generation", .title = "of generation"},
+           [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::generation)); }},
+          {{.key = "installed"}, [root](const Peer& peer) { return installed_cell(peer, root); }},
+          {{.key = "bytes", .title = "size", .notation = Notation::bytes},
+           [root](const Peer& peer) { return size_cell(peer, root); }},
+          {{.key = "on", .meaning = "the environment whose packages it finds too"}, stands_on_cell},
+          {{.key = "settings", .detail = Detail::details},
+           [](const Peer& peer) -> PeerCell {
+             if (peer.absent != nullptr) return Absent{peer.absent};
+             return peer_settings(peer, "", PeerUse::passes);
+           }},
+          {{.key = "absent", .title = "why not"},
+           [](const Peer& peer) { return text_or_absent(peer.absent == nullptr ? "" : peer.absent); }}};
+}
+
+}  // namespace
+
+Document peers_document(const std::filesystem::path& root) {
+  const std::filesystem::path folder = peers_folder(root);
+  Document document;
+  document.tables.push_back(
+      filled<Peer>({.key = "peers", .caption = "Programs that bench --peers times, in " + folder.string()},
+                   peer_columns(folder), {peers().begin(), peers().end()}));
+  return document;
+}
+
+}  // namespace assay

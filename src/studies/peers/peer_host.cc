@@ -1,0 +1,108 @@
+#include "studies/peers/peer_host.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/paths.h"
+#include "base/system_error.h"
+#include "quantization/folder.h"
+#include "studies/peers/environment.h"
+#include "studies/peers/workers.h"
+#include "studies/shared/engine.h"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path made_folder(const fs::path& path) {
+  std::error_code fault;
+  fs::create_directories(path, fault);
+  if (fault) fail_call(path.string(), fault.value());
+  return path;
+}
+
+/// What transformers reads as it is.
+bool is_checkpoint_folder(const Model& model) {
+  if (!model.files || !is_folder(*model.files) || model.config.whole != nullptr) return false;
+  for (const auto& [name, weight] : model.weights.by_name) {
+    if (weight.is_coded || weight.blocks != nullptr) return false;  // Quantised: in f32, as we run it.
+  }
+  return true;
+}
+
+void write_in_f32(const Model& model, const MachineFacts& facts, const fs::path& folder, InterruptFlag interrupted) {
+  EngineOptions engine;
+  engine.fusion = Fusion::off;
+  const auto instance = make_instance(model, "fp32", engine, facts);
+  write_model_folder({model, *instance, "fp32", "", interrupted}, folder);
+}
+
+std::size_t bytes_of(const QualityBatch& batch) {
+  return sizeof(std::int32_t) * (batch.ids.size() + batch.token_types.size()) + batch.mask.size();
+}
+
+}  // namespace
+
+PeerHost::PeerHost(const Model& model, const Surroundings& surroundings)
+    : model_(model), surroundings_(surroundings), scratch_(make_folder("assay-peers")) {}
+
+const fs::path& PeerHost::model_folder() {
+  if (!model_folder_.empty()) return model_folder_;
+  if (is_checkpoint_folder(model_)) return model_folder_ = fs::absolute(*model_.files);
+  const fs::path folder = made_folder(*scratch_.get() / "model");
+  write_in_f32(model_, facts(), folder, interrupted());
+  return model_folder_ = folder;
+}
+
+fs::path PeerHost::new_folder() {
+  return made_folder(*scratch_.get() / std::to_string(++folders_));
+}
+
+CompanionStart PeerHost::worker_of(const Peer& peer, const fs::path& folder) {
+  const fs::path workers = *scratch_.get() / "workers";
+  if (!has_workers_) {
+    made_folder(workers);
+    for (const WorkerFile& file : worker_files) write_file_atomically(workers / file.name, file.text());
+    has_workers_ = true;
+  }
+  const std::string threads = std::to_string(facts().threads);
+  return {.words = {environment_python(environment_of(peer), surroundings_.root).string(), "-E", "-s",
+                    (workers / "worker.py").string(), peer.worker},
+          .environment = {"OMP_NUM_THREADS=" + threads, "MKL_NUM_THREADS=" + threads, "HF_HUB_OFFLINE=1",
+                          "TRANSFORMERS_OFFLINE=1", "TOKENIZERS_PARALLELISM=false", "CUDA_VISIBLE_DEVICES=",
+                          "TMPDIR=" + folder.string(), "TORCHINDUCTOR_CACHE_DIR=" + (folder / "inductor").string()},
+          .folder = folder,
+          .interrupted = interrupted()};
+}
+
+void write_batches(std::span<const QualityBatch> batches, const fs::path& file) {
+  std::string bytes;
+  const auto append = [&](const auto& values) {
+    bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(values[0]));
+  };
+  for (const QualityBatch& batch : batches) {
+    append(batch.ids);
+    append(batch.mask);
+    append(batch.token_types);
+  }
+  write_file_atomically(file, bytes);
+}
+
+OrderedJson shapes_json(std::span<const QualityBatch> batches) {
+  OrderedJson shapes = OrderedJson::array();
+  std::size_t offset = 0;
+  for (const QualityBatch& batch : batches) {
+    shapes.push_back({{"rows", batch.extent.batch},
+                      {"length", batch.extent.seq},
+                      {"offset", offset},
+                      {"mask", !batch.mask.empty()},
+                      {"types", !batch.token_types.empty()}});
+    offset += bytes_of(batch);
+  }
+  return shapes;
+}
+
+}  // namespace assay

