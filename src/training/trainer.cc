@@ -104,6 +104,7 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
   };
   step_ = instance(programs_.step, config.adapters.empty() ? no_weights_ : weights);
   load_parameters(weights);
+  begin_scale_histories();
   if (options.parts != StepParts::whole) return;
   const auto plan = [&](Instance& segment, const Program& program) {
     return std::make_unique<Plan>(
@@ -360,6 +361,15 @@ UpdateResult Trainer::update(std::int64_t step) {
   if (!programs_.owners.empty()) hand_out_parameters();
   if (options_.count_lost_updates) result.lost = lost_updates();
   return result;
+}
+
+/// They are there before the first step: a checkpoint may restore them.
+void Trainer::begin_scale_histories() {
+  for (const Value& value : programs_.step.values) {
+    if (!is_scale_history(value)) continue;
+    state_.memory(value.name, value.dtype, concrete(value.shape, {}));
+    state_.clear(value.name);
+  }
 }
 
 /// What this step saw stands before what the steps before it did.

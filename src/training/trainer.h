@@ -121,6 +121,7 @@ class Trainer {
   void hand_out_parameters();
   UpdateResult before_update(std::int64_t step, std::optional<double> norm);
   std::int64_t lost_updates() const;
+  void begin_scale_histories();
   void turn_scale_histories();
 
   TrainingOptions options_;
