@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/error.h"
+#include "base/file.h"
 #include "cli_fixture.h"
 
 namespace assay {
