@@ -153,11 +153,26 @@ class Record(JsonObject):
     restored: str | None = None
     """Where a resumed run took the row from the store: when it was saved (UTC)."""
 
+    grid: str | None = None
+    """Of a grid that is divided among processes or machines: the command that asks for all of it; else null."""
+
+    shard: str | None = None
+    """Which shard of it the row is of, `2/4`; null where a machine measured all of it."""
+
+    compared_only: bool | None = None
+    """true of a baseline that was timed for other rows to be compared with: another shard has it as its own."""
+
     command: str | None = None
     """Of `assay measure`: the command line; a sample is one run of it."""
 
     phase: str | None = None
     """Of a phase that a program marked itself: its name; a sample is one time through it."""
+
+    engine: str | None = None
+    """Of `bench --peers` and `--beside`: the other program that computed the row; null: assay itself."""
+
+    engine_settings: str | None = None
+    """Its packages with their versions and how it was told to run, or the command line; else null."""
 
     status: Literal[
         "ok", "oom", "too_slow", "unsupported", "emulated", "impossible", "interrupted", "crashed", "not finite"
@@ -305,6 +320,10 @@ class Record(JsonObject):
 
     recompute: Literal["none", "attention", "block"] | None = None
     """What the backward computes again: none, attention or block."""
+
+    step: str | None = None
+    """How a training step differs from AdamW's on the whole batch without clipping: optimizer, clipping, parts,
+    adapters, how frozen weights are kept."""
 
     warmup_steps: int | None = None
     """Training steps before those that count."""
