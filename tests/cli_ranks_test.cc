@@ -240,8 +240,8 @@ TEST_F(CliMpi, RanksThatDifferAreRefusedAtStart) {
 }
 
 TEST_F(CliMpi, OtherInstructionSetsAreAllowedAndSaid) {
-  const Outcome outcome =
-      run_program(mpirun, folder_.path(), beside(training({"--steps", "2", "--check-every", "1", "--max-isa", "baseline"})));
+  const Outcome outcome = run_program(
+      mpirun, folder_.path(), beside(training({"--steps", "2", "--check-every", "1", "--max-isa", "baseline"})));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("rank 1 computes with other instruction sets (none)"), std::string::npos) << outcome.err;
 }

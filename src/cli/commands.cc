@@ -24,18 +24,17 @@ constexpr const char* hidden = "";  ///< What our own commands start.
 
 // A new command is a row here; help, completion and the manual read the tree that they make.
 constexpr CommandRow commands[] = {
-    {first, add_bench},     {first, add_models},      {first, add_explain},
-    {first, add_memory},    {first, add_compare},     {models, add_pull},
-    {models, add_generate}, {models, add_quantize},   {models, add_dump},
-    {models, add_tokenize}, {choice, add_tune},       {choice, add_sensitivity},
-    {choice, add_study},    {training, add_train},    {training, add_compare_training},
-    {causes, add_profile},  {causes, add_probe},      {causes, add_attention},
-    {causes, add_autocast}, {causes, add_accumulate}, {others, add_measure},
-    {others, add_peers},    {others, add_check},      {others, add_findings},
-    {results, add_report},  {results, add_history},   {results, add_export},
-    {results, add_import},  {results, add_fleet},     {results, add_verify},
-    {itself, add_completion},
-    {itself, add_man},      {hidden, add_resident},
+    {first, add_bench},       {first, add_models},      {first, add_explain},
+    {first, add_memory},      {first, add_compare},     {models, add_pull},
+    {models, add_generate},   {models, add_quantize},   {models, add_dump},
+    {models, add_tokenize},   {choice, add_tune},       {choice, add_sensitivity},
+    {choice, add_study},      {training, add_train},    {training, add_compare_training},
+    {causes, add_profile},    {causes, add_probe},      {causes, add_attention},
+    {causes, add_autocast},   {causes, add_accumulate}, {others, add_measure},
+    {others, add_peers},      {others, add_check},      {others, add_findings},
+    {results, add_report},    {results, add_history},   {results, add_export},
+    {results, add_import},    {results, add_fleet},     {results, add_verify},
+    {itself, add_completion}, {itself, add_man},        {hidden, add_resident},
 };
 
 constexpr const char* ending =

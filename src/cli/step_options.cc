@@ -9,8 +9,8 @@
 namespace assay {
 namespace {
 
-constexpr const char* step_axis_names[] = {"--recompute", "--optimizer", "--clip", "--accumulate", "--base",
-                                            "--states",    "--gradients"};
+constexpr const char* step_axis_names[] = {"--recompute", "--optimizer", "--clip",     "--accumulate",
+                                           "--base",      "--states",    "--gradients"};
 
 /// A list of words, each of which `parse` knows.
 template <typename Value, typename Parse>

@@ -11,8 +11,8 @@
 #include "cli/outputs.h"
 #include "cli/ranks.h"
 #include "cli/shard_options.h"
-#include "processes/launch.h"
 #include "cli/step_options.h"
+#include "processes/launch.h"
 #include "report/formats.h"
 #include "studies/rank_benchmark/request.h"
 

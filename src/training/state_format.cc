@@ -39,8 +39,8 @@ std::span<const StateFormat> state_formats() {
 }
 
 const StateFormat& find_state_format(std::string_view name, std::string_view option) {
-  const auto* found =
-      std::ranges::find(state_format_rows, name, [](const StateFormat& format) { return std::string_view(format.name); });
+  const auto* found = std::ranges::find(state_format_rows, name,
+                                        [](const StateFormat& format) { return std::string_view(format.name); });
   if (found != std::end(state_format_rows)) return *found;
   if (name == "int8" || name == "8-bit" || name == "fp8")
     fail_user("{} '{}': moments of 8 bits are codes of a table, 8bit here", option, name);

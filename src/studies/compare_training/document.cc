@@ -81,7 +81,8 @@ Table precisions_table(const TrainingComparison& comparison) {
   const std::string first = comparison.precisions.front().name();
   const auto is_usual = [](const PrecisionCurves& one) { return one.storage.words().empty(); };
   const Detail of_storage = std::ranges::all_of(comparison.precisions, is_usual) ? Detail::data : Detail::brief;
-  const bool is_reduced = std::ranges::any_of(comparison.precisions, [](const Row& row) { return row.reduce.has_value(); });
+  const bool is_reduced =
+      std::ranges::any_of(comparison.precisions, [](const Row& row) { return row.reduce.has_value(); });
   const Detail of_reduction = is_reduced ? Detail::brief : Detail::data;
   const std::vector<ColumnOf<Row>> columns = {
       {{.key = "precision", .role = Table::Role::label}, [](const Row& row) -> Cell { return row.precision; }},

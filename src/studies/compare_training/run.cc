@@ -256,9 +256,8 @@ void train_once(const Trainings& all, std::int64_t seed, PrecisionCurves& curves
   };
   try {
     const TrainReport report = with_memory_errors([&] {
-      return all.request.thread_ranks > 1
-                 ? train_as_threads(training, all.facts, recording, all.request.thread_ranks)
-                 : train(training, all.facts, recording, all.group);
+      return all.request.thread_ranks > 1 ? train_as_threads(training, all.facts, recording, all.request.thread_ranks)
+                                          : train(training, all.facts, recording, all.group);
     });
     comparison.data = report.data;
     comparison.steps = report.total;

@@ -15,10 +15,10 @@ struct CompareTrainingRequest {
   TrainRequest training;                ///< Its precision and seed are set in turn; nothing of it is saved.
   std::vector<std::string> precisions;  ///< The first, with the first storage, is what the others are compared with.
   std::vector<TrainingStorage> storages = {{}};  ///< Of each precision.
-  std::vector<ReduceFormat> reduces;             ///< Of several ranks: each of these with each; empty: as `training` says.
-  int thread_ranks = 1;                          ///< Threads of this process that are ranks.
-  std::int64_t seeds = 1;                        ///< Trainings a precision: seeds s, s + 1, ...
-  std::optional<double> target_loss;             ///< Absent: the worst final loss of the precisions that learned.
+  std::vector<ReduceFormat> reduces;  ///< Of several ranks: each of these with each; empty: as `training` says.
+  int thread_ranks = 1;               ///< Threads of this process that are ranks.
+  std::int64_t seeds = 1;             ///< Trainings a precision: seeds s, s + 1, ...
+  std::optional<double> target_loss;  ///< Absent: the worst final loss of the precisions that learned.
 };
 
 /// One training: a value a step.
@@ -46,7 +46,7 @@ struct PrecisionCurves {
   std::string precision;
   TrainingStorage storage;
   std::optional<ReduceFormat> reduce = std::nullopt;  ///< As --reduce asked; absent: as the training has it.
-  std::string failure;  ///< Why there are none: does not fit, cannot be trained.
+  std::string failure;                                ///< Why there are none: does not fit, cannot be trained.
   std::vector<TrainingCurve> curves;
   /// Mean over seeds of the last tenth of the steps; absent where one of these losses is not finite, or a training
   /// diverged.

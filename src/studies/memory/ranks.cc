@@ -73,11 +73,10 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   one.gradient_bytes = stage == ZeroStage::gradients
                            ? std::min(gradients.all, gradients.most_owned + traffic.under_way_bytes)
                            : gradients.all;
-  const std::int64_t whole = cell.held[static_cast<std::size_t>(Held::optimizer)] +
-                             cell.held[static_cast<std::size_t>(Held::gradients)];
-  one.peak_bytes =
-      std::max(cell.total_bytes - whole + one.gradient_bytes + one.optimizer_bytes + one.exchange_bytes,
-               cell.loading_bytes);
+  const std::int64_t whole =
+      cell.held[static_cast<std::size_t>(Held::optimizer)] + cell.held[static_cast<std::size_t>(Held::gradients)];
+  one.peak_bytes = std::max(cell.total_bytes - whole + one.gradient_bytes + one.optimizer_bytes + one.exchange_bytes,
+                            cell.loading_bytes);
   predict_time(one, request.ranks);
   return one;
 }
@@ -126,7 +125,9 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
       {{.key = "seq", .title = "T", .role = label}, [](const RankCell& c) -> Cell { return c.cell.extent.seq; }},
       {{.key = "recompute", .role = label}, [](const RankCell& c) -> Cell { return name(c.cell.step.recompute); }},
       {{.key = "ranks", .role = label}, [](const RankCell& c) -> Cell { return c.ranks; }},
-      {{.key = "zero", .meaning = "each rank keeps a share of 1: the optimizer's state, 2: and of the gradients", .role = label},
+      {{.key = "zero",
+        .meaning = "each rank keeps a share of 1: the optimizer's state, 2: and of the gradients",
+        .role = label},
        [](const RankCell& c) -> Cell { return stage_word(c.stage); }}};
   const auto bytes = [&](const char* key, const char* title, const char* meaning, auto member) {
     columns.push_back({{.key = key, .title = title, .unit = "bytes", .meaning = meaning, .notation = Notation::bytes},

@@ -25,8 +25,8 @@ struct PeerOperation {
   std::string operation = {};  ///< In the peer's words: "aten::addmm", "FullyConnected".
   std::string kernel = {};     ///< "jit:avx512_core_bf16"; empty: it does not say.
   DType operand = DType::f32;
-  std::int64_t count = 0;  ///< Of them in one pass.
-  std::string evidence = {};    ///< Where that is known from: "its executed graph".
+  std::int64_t count = 0;     ///< Of them in one pass.
+  std::string evidence = {};  ///< Where that is known from: "its executed graph".
 };
 
 /// Tokens of a cell of generation: as GenerationCell has them.

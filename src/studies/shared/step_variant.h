@@ -13,9 +13,9 @@ namespace assay {
 struct StepVariant {
   Recompute recompute = Recompute::none;
   OptimizerKind optimizer = OptimizerKind::adamw;
-  double clip = 0;              ///< Largest norm of the gradient; 0: none.
-  std::int64_t accumulate = 1;  ///< Parts of the batch that are worked one after another.
-  std::string base = {};        ///< How weights beside adapters are kept; empty: in the training's precision.
+  double clip = 0;               ///< Largest norm of the gradient; 0: none.
+  std::int64_t accumulate = 1;   ///< Parts of the batch that are worked one after another.
+  std::string base = {};         ///< How weights beside adapters are kept; empty: in the training's precision.
   TrainingStorage storage = {};  ///< Of moments and gradients.
 
   bool operator==(const StepVariant&) const = default;
@@ -37,7 +37,8 @@ struct StepAxes {
 std::vector<StepVariant> step_variants(const StepAxes& axes);
 /// Takes the variant into a step's options. `formats`: how the model's checkpoint holds weights.
 void apply(const StepVariant& variant, const WeightFormats& formats, TrainingOptions& options);
-/// "sgd, clip 1, 4 parts, base int8-weights, states 8bit"; empty for an AdamW step on the whole batch. Recomputation is not in it.
+/// "sgd, clip 1, 4 parts, base int8-weights, states 8bit"; empty for an AdamW step on the whole batch. Recomputation is
+/// not in it.
 std::string words(const StepVariant& variant);
 
 }  // namespace assay
