@@ -23,7 +23,6 @@ TEST(Student, TailsAgreeWithTables) {
   for (const double degrees : {1.0, 2.5, 6.0, 40.0}) {
     for (const double p : {0.9, 0.2, 1e-3, 1e-8})
       EXPECT_NEAR(student_tail(student_bound(p, degrees), degrees) / p, 1, 1e-6) << degrees << " " << p;
-    EXPECT_NEAR(student_bound(0.05, degrees) / t_quantile(degrees), 1, 0.01);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "statistics/bootstrap.h"
+#include "statistics/student.h"
 
 namespace assay {
 namespace {
@@ -69,14 +70,8 @@ double median(std::span<const double> values) {
 }
 
 double t_quantile(double degrees) {
-  if (degrees <= 1) return 12.706204736432095;
-  if (degrees <= 2) return 4.302652729911275;
-  constexpr double z = 1.959963984540054;
-  constexpr double z3 = z * z * z;
-  constexpr double z5 = z3 * z * z;
-  constexpr double z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * degrees * degrees * degrees);
+  constexpr double as_normal = 1e9;
+  return student_bound(0.05, std::clamp(degrees, 1.0, as_normal));
 }
 
 std::optional<Interval> median_interval(std::span<const double> ascending, double confidence) {

@@ -49,8 +49,7 @@ constexpr std::size_t fewest_for_interval = 6;
 /// their distribution. Absent where n is too small for the confidence.
 std::optional<Interval> median_interval(std::span<const double> ascending, double confidence = 0.95);
 
-/// The 97.5 % quantile of Student's t: exact for one and two degrees of freedom, else from the normal one's (Abramowitz
-/// & Stegun 1972, 26.7.5), within 1 %.
+/// The 97.5 % quantile of Student's t; of fewer than one degree of freedom that of one.
 double t_quantile(double degrees);
 
 /// What a row of the table says of a series of samples. Interval: 95 %, of the median.

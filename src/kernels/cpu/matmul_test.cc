@@ -129,6 +129,7 @@ TEST(Tiles, S8ProductsAgreeWithTheLoops) {
 }
 
 TEST(Tiles, WeightOnlyInt8IsWidenedIntoThem) {
+  if (!read_machine_facts().isa.avx512) GTEST_SKIP() << "no AVX-512 here, which widens the weights";
   MatmulCode code = codes::bf16_tiles_from(DType::s8);
   code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
@@ -138,6 +139,7 @@ TEST(Tiles, WeightOnlyInt8IsWidenedIntoThem) {
 }
 
 TEST(Tiles, E4m3ProductsAreExactInThem) {
+  if (!read_machine_facts().isa.avx512) GTEST_SKIP() << "no AVX-512 here, which widens the weights";
   MatmulCode code = codes::bf16_tiles_from(DType::e4m3);
   code.multiply = micro::multiply_simulated<micro::SimulatedBf16Tiles>;
   for (const Size& size : sizes) {
