@@ -17,7 +17,7 @@ struct SensitivityCommand {
 };
 
 /// What one mode has no use for is an error; in training the precisions are those in which it can be done.
-void settle_mode(SensitivityRequest& request, const CLI::App& command) {
+void settle_sensitivity_mode(SensitivityRequest& request, const CLI::App& command) {
   const bool trains = request.mode == RunMode::train;
   std::vector<const char*> unused = {"--steps", "--lr", "--gradients"};
   if (trains)
@@ -119,7 +119,7 @@ void add_sensitivity(CLI::App& program, Action& action) {
   add_machine_options(command, options->machine);
   command.callback([options, &action, &command] {
     action = [options, &command] {
-      settle_mode(options->request, command);
+      settle_sensitivity_mode(options->request, command);
       return run_sensitivity(*options);
     };
   });

@@ -19,9 +19,9 @@ namespace {
 constexpr const char* other_options[] = {"--shard",  "--every-machine", "--of-grid", "--store",
                                          "--resume", "--machine",       "--details"};
 /// How help shows an option that names a file to write (output_options.cc).
-constexpr const char* output_type = "FILE";
+constexpr const char* shard_output_type = "FILE";
 
-std::optional<std::string> environment(const char* name) {
+std::optional<std::string> shard_environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
@@ -29,7 +29,7 @@ std::optional<std::string> environment(const char* name) {
 bool is_other(const std::string& name, const CLI::App& command) {
   if (std::find(std::begin(other_options), std::end(other_options), name) != std::end(other_options)) return true;
   const CLI::Option* option = command.get_option_no_throw(name);
-  return option != nullptr && option->get_type_name() == output_type;
+  return option != nullptr && option->get_type_name() == shard_output_type;
 }
 
 /// Whether the option's value is the next word, where none is behind an equals sign.
@@ -55,7 +55,7 @@ void add_shard_options(CLI::App& command, ShardOptions& options) {
 
 bool is_idle(const ShardOptions& options) {
   if (options.every_machine == EveryMachine::no) return false;
-  const auto rank = local_rank(environment);
+  const auto rank = local_rank(shard_environment);
   if (!rank || rank->number == 0) return false;
   tell(fmt::format("--every-machine: {}={}: the first process of this machine measures\n", rank->variable,
                    rank->number));
@@ -90,7 +90,7 @@ GridDivision division_of(const ShardOptions& options) {
   words = grid_words(with_own_names(*options.command->get_parent(), std::move(words)), *options.command);
   division.grid = "assay " + shell_line(words);
   if (options.shard.empty()) return division;
-  division.part = options.shard == "auto" ? shard_of(environment) : parse_shard(options.shard);
+  division.part = options.shard == "auto" ? shard_of(shard_environment) : parse_shard(options.shard);
   if (!division.part) fail_user("--shard {}: not a part such as 2/4, nor auto", options.shard);
   return division;
 }

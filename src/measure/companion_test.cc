@@ -13,7 +13,7 @@
 namespace assay {
 namespace {
 
-using Kind = CompanionReply::Kind;
+using AskedKind = CompanionReply::Kind;
 
 CompanionStart shell(const std::string& script) {
   return {.words = {"/bin/sh", "-c", script}};
@@ -26,7 +26,7 @@ TEST(Companion, AnswersLineByLine) {
   one.stop();
   one.stop();
   const CompanionReply reply = one.ask("{\"run\": 1}", 60);
-  EXPECT_EQ(reply.kind, Kind::answered);
+  EXPECT_EQ(reply.kind, AskedKind::answered);
   EXPECT_EQ(reply.text, "<{\"run\": 1}>") << "a question lets it go on";
 }
 
@@ -43,7 +43,7 @@ TEST(Companion, UsesNoProcessorWhileItIsStopped) {
 TEST(Companion, DeathIsASentenceWithItsLastWords) {
   Companion one(shell("read -r line; echo 'first line' >&2; echo 'no such layer' >&2; exit 3"));
   const CompanionReply reply = one.ask("go", 60);
-  EXPECT_EQ(reply.kind, Kind::ended);
+  EXPECT_EQ(reply.kind, AskedKind::ended);
   EXPECT_EQ(reply.text, "its process ended with exit code 3: no such layer");
   EXPECT_TRUE(one.has_ended());
   EXPECT_EQ(one.ask("again", 60).text, reply.text);
@@ -60,7 +60,7 @@ TEST(Companion, SilenceEndsItAndAllThatItStarted) {
   Companion one(shell("sleep 1000 & while read -r line; do :; done"));
   held.theirs = Descriptor();
   const CompanionReply reply = one.ask("go", 0.05);
-  EXPECT_EQ(reply.kind, Kind::silent);
+  EXPECT_EQ(reply.kind, AskedKind::silent);
   EXPECT_EQ(reply.text, "its process gave no answer within 0.05 s: it hung, or is too slow");
   char byte = 0;
   EXPECT_EQ(::read(held.ours.get(), &byte, 1), 0) << "nobody holds the other end any more";
@@ -69,7 +69,7 @@ TEST(Companion, SilenceEndsItAndAllThatItStarted) {
 TEST(Companion, ALineWithoutEndIsRefused) {
   Companion one(shell("head -c 3000000 /dev/zero | tr '\\0' x; sleep 1000"));
   const CompanionReply reply = one.hear(60);
-  EXPECT_EQ(reply.kind, Kind::silent);
+  EXPECT_EQ(reply.kind, AskedKind::silent);
   EXPECT_EQ(reply.text, "its process said more than a line");
 }
 
@@ -78,7 +78,7 @@ TEST(Companion, AnInterruptEndsWaiting) {
   CompanionStart start = shell("sleep 1000");
   start.interrupted = &interrupted;
   Companion one(start);
-  EXPECT_EQ(one.ask("go", 1000).kind, Kind::interrupted);
+  EXPECT_EQ(one.ask("go", 1000).kind, AskedKind::interrupted);
 }
 
 TEST(Companion, HasTheEnvironmentAndFolderThatItIsGiven) {

@@ -69,7 +69,7 @@ bool has_all(const std::vector<std::string>& modules, const std::vector<std::str
 }
 
 /// Last parts of the names, each once.
-std::string kinds_of(const std::vector<std::string>& modules) {
+std::string kinds_of_layers(const std::vector<std::string>& modules) {
   std::set<std::string> kinds;
   for (const std::string& module : modules) kinds.insert(module.substr(module.rfind('.') + 1));
   std::string list;
@@ -83,7 +83,7 @@ std::vector<std::string> usual_modules(const Model& model, const std::vector<std
     if (has_all(body, targets, family)) return targets;
   }
   fail_user("--lora: of {} models nobody has said which layers are adapted; name some of {}", family.name,
-            kinds_of(body));
+            kinds_of_layers(body));
 }
 
 std::vector<std::string> chosen_modules(const Model& model, const std::vector<std::string>& asked) {
@@ -96,7 +96,7 @@ std::vector<std::string> chosen_modules(const Model& model, const std::vector<st
     const std::vector<std::string> found = matching(every, target, *model.config.family);
     if (found.empty())
       fail_user("--lora: '{}' names no linear layer of {} that can be adapted; it has {}", printable(target),
-                model.name, kinds_of(every));
+                model.name, kinds_of_layers(every));
     chosen.insert(found.begin(), found.end());
   }
   return {chosen.begin(), chosen.end()};

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* aims_of_cells[] = {"latency", "energy", "memory"};
 constexpr const char* aims_of_batches[] = {"throughput"};
 
-bool is_baseline(const Record& row) {
+bool is_baseline_row(const Record& row) {
   return row.setting.precision == row.setting.baseline;
 }
 
@@ -128,7 +128,7 @@ void answer(std::span<const char* const> aims, const std::vector<Choice>& choice
 }  // namespace
 
 std::string too_lossy(const Record& row, const MostLoss& most) {
-  if (is_baseline(row)) return "";
+  if (is_baseline_row(row)) return "";
   const Difference& loss = *row.difference;
   std::string why = beyond("its KL", loss.kl_mean, most.kl, most.counts_unmeasured);
   if (why.empty() && most.perplexity) {

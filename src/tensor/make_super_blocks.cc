@@ -250,12 +250,12 @@ void make_lines(const float* x, CodeRange range, std::size_t fifth_bits_at, std:
 // ---- Q6_K: the scale of a group is d s, s of eight bits with a sign ----
 
 constexpr std::size_t signed_groups = 16;
-constexpr std::size_t signed_values = 16;
+constexpr std::size_t signed_group_values = 16;
 constexpr CodeRange six_bit_codes{-32, 31};
 constexpr float most_scale = 127;
 
 Values signed_group(const float* x, std::size_t group) {
-  return {x + group * signed_values, signed_values};
+  return {x + group * signed_group_values, signed_group_values};
 }
 
 /// Without a minimum; the scale may be negative, since there is one code more below zero than above.
@@ -340,7 +340,7 @@ void make_q6_k(const float* x, std::byte* block) {
   put_half(coded.unit, 208, block);
   std::memcpy(block + 192, coded.scales.data(), signed_groups);
   for (std::size_t i = 0; i < super_values; ++i) {
-    const Line line{to_f32(coded.unit) * static_cast<float>(coded.scales[i / signed_values]), 0};
+    const Line line{to_f32(coded.unit) * static_cast<float>(coded.scales[i / signed_group_values]), 0};
     const auto code = static_cast<unsigned>(code_on(line, six_bit_codes, inverse_or_zero(line.scale), x[i]) + 32);
     const std::size_t half = i / 128;
     const std::size_t in_half = i % 128;

@@ -86,7 +86,7 @@ struct Trained {
   std::int64_t skipped = 0;
 };
 
-std::vector<std::byte> bytes_of(const Tensor& tensor) {
+std::vector<std::byte> state_bytes_of(const Tensor& tensor) {
   return {tensor.data(), tensor.data() + tensor.bytes()};
 }
 
@@ -105,9 +105,9 @@ Trained train_as(const RankCase& one, const TrainingOptions& options, std::int64
     trained.norms.push_back(result.update.gradient_norm.value_or(-1));
   }
   for (const auto& [name, tensor] : trainer.state().tensors()) {
-    if (!name.starts_with(gradient_prefix)) trained.state[name] = bytes_of(tensor);
+    if (!name.starts_with(gradient_prefix)) trained.state[name] = state_bytes_of(tensor);
   }
-  for (const auto& [name, tensor] : trainer.gather_moments()) trained.state[name] = bytes_of(tensor);
+  for (const auto& [name, tensor] : trainer.gather_moments()) trained.state[name] = state_bytes_of(tensor);
   trained.skipped = trainer.loss_scale().progress().skipped;
   return trained;
 }

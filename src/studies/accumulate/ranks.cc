@@ -37,30 +37,30 @@ struct Adder {
 };
 
 /// One element of each rank, already as the wire has it.
-using Column = std::span<const float>;
+using RankColumn = std::span<const float>;
 
 /// `first`: the rank at which the element's share sets out.
-float sum_around_ring(Column values, std::size_t first, DType wire, Adder& adder) {
+float sum_around_ring(RankColumn values, std::size_t first, DType wire, Adder& adder) {
   float sum = values[first];
   for (std::size_t hop = 1; hop < values.size(); ++hop)
     sum = round_to(wire, adder.add(sum, values[(first + hop) % values.size()]));
   return sum;
 }
 
-float sum_of_tree(Column values, DType wire, Adder& adder) {
+float sum_of_tree(RankColumn values, DType wire, Adder& adder) {
   if (values.size() == 1) return values[0];
   const std::size_t half = (values.size() + 1) / 2;
   const float left = sum_of_tree(values.first(half), wire, adder);
   return round_to(wire, adder.add(left, sum_of_tree(values.subspan(half), wire, adder)));
 }
 
-float sum_direct(Column values, DType wire, Adder& adder) {
+float sum_direct(RankColumn values, DType wire, Adder& adder) {
   float sum = 0;
   for (const float value : values) sum = adder.add(sum, value);
   return round_to(wire, sum);
 }
 
-float sum_by(RankSum algorithm, Column values, std::size_t share, DType wire, Adder& adder) {
+float sum_by(RankSum algorithm, RankColumn values, std::size_t share, DType wire, Adder& adder) {
   switch (algorithm) {
     case RankSum::ring:
       return sum_around_ring(values, share, wire, adder);

@@ -34,7 +34,7 @@ Program program_with(const Program& built, std::span<const LinearPlace> places) 
 }
 
 /// Rows by token, of which padding is left out; all where a row stands for a sequence.
-std::vector<const float*> real_rows(const QualityBatch& batch, const Tensor& values, std::int64_t width) {
+std::vector<const float*> rows_of_tokens(const QualityBatch& batch, const Tensor& values, std::int64_t width) {
   const std::int64_t rows = values.count() / width;
   const bool by_token = std::ssize(batch.mask) == rows;
   std::vector<const float*> real;
@@ -116,7 +116,7 @@ void visit_places(const StudiedModel& subject, std::span<const LinearPlace> plac
     plan.run();
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Tensor values = plan.output_f32(output_name(places[i]));
-      visit(i, real_rows(batch, values, places[i].width));
+      visit(i, rows_of_tokens(batch, values, places[i].width));
     }
   }
 }

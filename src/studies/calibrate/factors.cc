@@ -55,8 +55,8 @@ SoftMaximum soft_maximum(const float* values, const std::vector<float>& factors)
 }
 
 /// to[c] += weight * (the share of channel c in the norm).
-void add_shares(const float* values, const std::vector<float>& factors, const SoftMaximum& most, double weight,
-                Logs& to) {
+void add_norm_shares(const float* values, const std::vector<float>& factors, const SoftMaximum& most, double weight,
+                     Logs& to) {
   if (most.largest == 0) return;
   const auto scaled = static_cast<float>(weight / most.sum);
   const float inverse = 1 / most.largest;
@@ -88,7 +88,7 @@ class ExpectedError {
     for (std::size_t l = 0; l < layers_.size(); ++l) error += add_layer(l, factors, of_rows, weight_of_row, gradient);
     Logs shares(width());
     for (std::size_t t = 0; t < of_rows.size(); ++t)
-      add_shares(row(t), inverse, of_rows[t], 2 * of_rows[t].square * weight_of_row[t], shares);
+      add_norm_shares(row(t), inverse, of_rows[t], 2 * of_rows[t].square * weight_of_row[t], shares);
     for (std::size_t c = 0; c < width(); ++c) gradient[c] -= shares[c];
     return error;
   }
@@ -159,7 +159,7 @@ class ExpectedError {
         const float* const values = matrix.as<float>() + i * distance * std::ssize(mine);
         const SoftMaximum most = soft_maximum(values, factors);
         sum += most.square * stands_for;
-        add_shares(values, factors, most, weight * most.square * stands_for, mine);
+        add_norm_shares(values, factors, most, weight * most.square * stands_for, mine);
       }
 #pragma omp critical
       for (std::size_t c = 0; c < mine.size(); ++c) gradient[c] += mine[c];
@@ -186,14 +186,14 @@ Logs gradient_of_rows(const LinearPlace& place, const Logs& of_channels) {
   return rows;
 }
 
-double largest_magnitude(const Logs& values) {
+double largest_of(const Logs& values) {
   double most = 0;
   for (const double value : values) most = std::max(most, std::abs(value));
   return most;
 }
 
 void move_against(const Logs& gradient, double step, std::vector<float>& factors) {
-  const double scale = step / largest_magnitude(gradient);
+  const double scale = step / largest_of(gradient);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const double moved = std::log(factors[i]) - scale * gradient[i];
     factors[i] = std::clamp(static_cast<float>(std::exp(moved)), 1 / most_factor, most_factor);
@@ -236,7 +236,7 @@ std::vector<float> descended_factors(const FactorProblem& problem, const std::ve
       best = factors;
     }
     const Logs direction = gradient_of_rows(problem.place, gradient);
-    if (!(largest_magnitude(direction) > 0)) break;
+    if (!(largest_of(direction) > 0)) break;
     move_against(direction, first_step / (1 + step / steps_to_half), factors);
   }
   return best;

@@ -14,7 +14,7 @@ constexpr std::int64_t problem_rows = 24;
 constexpr std::int64_t problem_width = 16;
 constexpr std::int64_t problem_outputs = 20;
 
-Tensor normal_values(std::int64_t rows, std::int64_t width, std::mt19937& random) {
+Tensor normal_tensor(std::int64_t rows, std::int64_t width, std::mt19937& random) {
   std::normal_distribution<float> normal;
   Tensor values(DType::f32, {rows, width});
   for (std::int64_t i = 0; i < values.count(); ++i) values.as<float>()[i] = normal(random);
@@ -26,7 +26,7 @@ class FactorsOfPlace : public testing::TestWithParam<bool> {
  protected:
   FactorsOfPlace() {
     std::mt19937 random(7);
-    rows_ = normal_values(problem_rows, problem_width, random);
+    rows_ = normal_tensor(problem_rows, problem_width, random);
     for (std::int64_t i = 0; i < rows_.count(); ++i)
       rows_.as<float>()[i] *= std::pow(2.0F, static_cast<float>(i % problem_width % 7));
     place_.width = problem_width;
@@ -37,7 +37,7 @@ class FactorsOfPlace : public testing::TestWithParam<bool> {
       for (std::int32_t& channel : place_.channels) channel /= 2;
     }
     for (int layer = 0; layer < 2; ++layer) {
-      matrices_.push_back(normal_values(problem_outputs, problem_width, random));
+      matrices_.push_back(normal_tensor(problem_outputs, problem_width, random));
       outputs_.push_back(product(matrices_.back()));
     }
   }

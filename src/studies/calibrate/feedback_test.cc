@@ -60,7 +60,7 @@ RowCodes nearest_codes(const Tensor& matrix) {
 }
 
 /// Of the outputs on those inputs.
-double squared_error(const Tensor& matrix, const RowCodes& coded, const Tensor& inputs) {
+double output_error(const Tensor& matrix, const RowCodes& coded, const Tensor& inputs) {
   const std::int64_t width = matrix.shape()[1];
   double sum = 0;
   for (std::int64_t i = 0; i < matrix.shape()[0]; ++i) {
@@ -84,7 +84,7 @@ TEST(ErrorFeedback, MakesOutputsNearerThanNearestCodes) {
   const Tensor inputs = correlated_inputs(300, odd_width);
   const Tensor matrix = some_matrix(19, odd_width);
   const RowCodes coded = ErrorFeedback(moments_of(inputs)).rounded(matrix);
-  EXPECT_LT(squared_error(matrix, coded, inputs), 0.5 * squared_error(matrix, nearest_codes(matrix), inputs));
+  EXPECT_LT(output_error(matrix, coded, inputs), 0.5 * output_error(matrix, nearest_codes(matrix), inputs));
 }
 
 TEST(ErrorFeedback, IsRoundingToNearestWhereChannelsGoAlone) {

@@ -277,7 +277,7 @@ void train_once(const Trainings& all, std::int64_t seed, PrecisionCurves& curves
 }
 
 /// What is trained, in the order of the table.
-std::vector<PrecisionCurves> ways_of(const CompareTrainingRequest& request, const Group& group) {
+std::vector<PrecisionCurves> trained_ways(const CompareTrainingRequest& request, const Group& group) {
   if (!request.reduces.empty() && group.size() == 1 && request.thread_ranks <= 1)
     fail_user("--reduce: is between ranks; start them with mpirun, or ask for --ranks N");
   std::vector<std::optional<ReduceFormat>> reduces(request.reduces.begin(), request.reduces.end());
@@ -318,7 +318,7 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
   comparison.energy_status = to_text(status_of(energy));
   const std::int64_t parameters =
       open_model(request.training.model, request.training.model_options).weights.parameters();
-  comparison.precisions = ways_of(request, group);
+  comparison.precisions = trained_ways(request, group);
   const Trainings trainings = {request, facts, callbacks, parameters, energy.meter.get(), group};
   for (PrecisionCurves& curves : comparison.precisions) {
     curves.failure = why_not(curves.precision, request.training.engine.device);

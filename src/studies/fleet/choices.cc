@@ -38,7 +38,7 @@ std::vector<AnsweredCell> answers_of(const Fleet& fleet, const std::vector<const
 
 // ---- why ----
 
-const Record* row_of(const ChoosingGroup& group, const Record& like) {
+const Record* choice_row(const ChoosingGroup& group, const Record& like) {
   const Record* found = nullptr;
   for (const FleetMachine* machine : group.machines) {
     for (const FleetRecord& one : machine->records) {
@@ -60,7 +60,7 @@ void add_ran(const Record& here, const Record& there, const Disagreement& one, s
 }
 
 void add_status(const Record& best, const ChoosingGroup& elsewhere, std::vector<std::string>& why) {
-  const Record* row = row_of(elsewhere, best);
+  const Record* row = choice_row(elsewhere, best);
   if (row == nullptr)
     why.push_back(fmt::format("{} was not measured on {}", best.setting.precision, elsewhere.label));
   else if (row->outcome.status != Status::ok)
@@ -80,8 +80,8 @@ void add_instructions(const ChoosingGroup& has, const ChoosingGroup& lacks, std:
 }
 
 /// A figure of both that differs by a quarter or more.
-void add_figure(const char* what, const char* unit, std::optional<double> a, std::optional<double> b,
-                const Disagreement& one, std::vector<std::string>& why) {
+void add_choice_figure(const char* what, const char* unit, std::optional<double> a, std::optional<double> b,
+                       const Disagreement& one, std::vector<std::string>& why) {
   constexpr double least = 1.25;
   if (a.value_or(0) <= 0 || b.value_or(0) <= 0 || std::max(*a / *b, *b / *a) < least) return;
   why.push_back(fmt::format("{}: {} {} on {}, {} on {}", what, format_significant(*a), unit, one.group->label,
@@ -103,22 +103,22 @@ std::optional<double> time_ratio(const Record* above, const Record* below) {
 }
 
 void add_rates(const Disagreement& one, std::vector<std::string>& why) {
-  const Record* best_there = row_of(*one.other, *one.best);
-  const Record* other_here = row_of(*one.group, *one.other_best);
+  const Record* best_there = choice_row(*one.other, *one.best);
+  const Record* other_here = choice_row(*one.group, *one.other_best);
   const std::string best = one.best->setting.precision;
   const std::string other = one.other_best->setting.precision;
-  add_figure(fmt::format("time of {} over that of {}", best, other).c_str(), "times", time_ratio(one.best, other_here),
-             time_ratio(best_there, one.other_best), one, why);
+  add_choice_figure(fmt::format("time of {} over that of {}", best, other).c_str(), "times",
+                    time_ratio(one.best, other_here), time_ratio(best_there, one.other_best), one, why);
   if (best_there != nullptr) {
     add_ran(*one.best, *best_there, one, why);
-    add_figure(fmt::format("matrix products of {}", best).c_str(), "GFLOP/s", one.best->evidence.matmul_peak_gflops,
-               best_there->evidence.matmul_peak_gflops, one, why);
+    add_choice_figure(fmt::format("matrix products of {}", best).c_str(), "GFLOP/s",
+                      one.best->evidence.matmul_peak_gflops, best_there->evidence.matmul_peak_gflops, one, why);
   }
   if (other_here != nullptr) add_ran(*other_here, *one.other_best, one, why);
-  add_figure("reading memory", "GB/s", scaled_figure(one.best->evidence.bandwidth_bytes_per_s, 1e-9),
-             scaled_figure(one.other_best->evidence.bandwidth_bytes_per_s, 1e-9), one, why);
-  add_figure("caches", "MB", scaled_figure(one.best->evidence.cache_bytes, 1e-6),
-             scaled_figure(one.other_best->evidence.cache_bytes, 1e-6), one, why);
+  add_choice_figure("reading memory", "GB/s", scaled_figure(one.best->evidence.bandwidth_bytes_per_s, 1e-9),
+                    scaled_figure(one.other_best->evidence.bandwidth_bytes_per_s, 1e-9), one, why);
+  add_choice_figure("caches", "MB", scaled_figure(one.best->evidence.cache_bytes, 1e-6),
+                    scaled_figure(one.other_best->evidence.cache_bytes, 1e-6), one, why);
 }
 
 std::vector<std::string> reasons(const Disagreement& one) {
@@ -162,7 +162,7 @@ bool is_said(const std::vector<Disagreement>& said, std::size_t first, const Cho
   });
 }
 
-void compare(const std::vector<Chosen>& chosen, std::vector<Disagreement>& said) {
+void compared_rows(const std::vector<Chosen>& chosen, std::vector<Disagreement>& said) {
   const std::size_t first = said.size();
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     for (std::size_t j = i + 1; j < chosen.size(); ++j) {
@@ -183,8 +183,8 @@ void compare(const std::vector<Chosen>& chosen, std::vector<Disagreement>& said)
 }
 
 /// What all groups chose for that aim of that cell.
-std::vector<Chosen> chosen_by(const std::vector<ChoosingGroup>& groups, const AnsweredCell& cell,
-                              const std::string& aim) {
+std::vector<Chosen> chosen_by_aim(const std::vector<ChoosingGroup>& groups, const AnsweredCell& cell,
+                                  const std::string& aim) {
   std::vector<Chosen> chosen;
   for (const ChoosingGroup& group : groups) {
     for (const AnsweredCell& own : group.cells) {
@@ -228,7 +228,7 @@ std::vector<Disagreement> disagreements(const std::vector<ChoosingGroup>& groups
           std::any_of(seen.begin(), seen.end(), [&](const AnsweredCell* other) { return is_of(*other, cell); });
       if (is_seen) continue;
       seen.push_back(&cell);
-      for (const AimAnswer& answer : cell.answers) compare(chosen_by(groups, cell, answer.aim), said);
+      for (const AimAnswer& answer : cell.answers) compared_rows(chosen_by_aim(groups, cell, answer.aim), said);
     }
   }
   return said;

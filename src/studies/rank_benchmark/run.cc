@@ -30,7 +30,7 @@ struct RankCase {
   ReduceFormat format;
 };
 
-TrainingOptions options_of(const RankCase& one, const Sharding& sharding) {
+TrainingOptions rank_step_options(const RankCase& one, const Sharding& sharding) {
   TrainingOptions options;
   options.precision = choose_precision(one.precision, one.request.overrides, native_16bit(one.facts));
   apply(one.request.step, one.model.weights.formats(), options);
@@ -161,9 +161,10 @@ RankBenchmarkRow measured(const RankCase& one) {
   agreed(group, [&] {
     const Backend& backend = find_backend(one.request.device);
     const Sharding sharding{one.request.stage, group.rank(), group.size()};
-    together.emplace(one.model.config, one.model.weights, options_of(one, sharding), backend, one.facts);
+    together.emplace(one.model.config, one.model.weights, rank_step_options(one, sharding), backend, one.facts);
     together->set_batch(part);
-    if (group.rank() == 0) alone.emplace(one.model.config, one.model.weights, options_of(one, {}), backend, one.facts);
+    if (group.rank() == 0)
+      alone.emplace(one.model.config, one.model.weights, rank_step_options(one, {}), backend, one.facts);
   });
   ReduceOptions reduce = one.request.reduce;
   reduce.format = one.format;

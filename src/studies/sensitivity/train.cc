@@ -298,7 +298,7 @@ std::vector<CheckedPrecision> checked_precisions(const SensitivityRequest& reque
   return all;
 }
 
-TrainingBatch batch_of(const Model& model, const QualitySet& set, std::int64_t step) {
+TrainingBatch step_batch(const Model& model, const QualitySet& set, std::int64_t step) {
   const QualityBatch& rows = set.batches[static_cast<std::size_t>(step) % set.batches.size()];
   TrainingBatch batch = {rows.extent, rows.ids, rows.mask, rows.targets, rows.token_types};
   if (batch.labels.empty()) batch.labels = made_up_labels(model.config, batch.input_ids, batch.extent);
@@ -314,10 +314,10 @@ bool train_until(Trainer& trainer, const Model& model, const QualitySet& set, co
     if (callbacks.progress)
       callbacks.progress(fmt::format("{}: step {} of {}", model.name, step + 1, request.steps), 0);
     if (step + 1 < request.steps) {
-      run_step(trainer, batch_of(model, set, step), step, {.seed = request.model_options.seed});
+      run_step(trainer, step_batch(model, set, step), step, {.seed = request.model_options.seed});
       continue;
     }
-    const TrainingBatch batch = batch_of(model, set, step);
+    const TrainingBatch batch = step_batch(model, set, step);
     study.tokens = static_cast<std::int64_t>(batch.input_ids.size());
     trainer.set_batch(batch);
     trainer.set_seed(request.model_options.seed);

@@ -9,7 +9,7 @@
 namespace assay {
 namespace {
 
-constexpr auto label = Table::Role::label;
+constexpr auto train_label = Table::Role::label;
 
 /// A layer in a precision, as a line of a table.
 struct TrainLine {
@@ -28,7 +28,7 @@ using TrainLines = std::vector<TrainLine>;
 using TrainColumns = std::vector<ColumnOf<TrainLine>>;
 using ShareOfLine = std::function<std::optional<double>(const TrainLine&)>;
 
-TrainLines lines_of(const TrainSensitivity& study, std::size_t precision) {
+TrainLines train_lines(const TrainSensitivity& study, std::size_t precision) {
   TrainLines lines;
   lines.reserve(study.layers.size());
   for (const TrainedLayer& layer : study.layers) lines.push_back({&study, &layer, &layer.rows[precision]});
@@ -39,7 +39,7 @@ TrainLines every_line(const std::vector<TrainSensitivity>& studies) {
   TrainLines all;
   for (const TrainSensitivity& study : studies) {
     for (std::size_t precision = 0; precision < study.precisions.size(); ++precision) {
-      const TrainLines lines = lines_of(study, precision);
+      const TrainLines lines = train_lines(study, precision);
       all.insert(all.end(), lines.begin(), lines.end());
     }
   }
@@ -51,7 +51,7 @@ TrainLines worst_lines(const TrainSensitivity& study) {
   constexpr std::size_t most = 6;
   TrainLines all;
   for (std::size_t precision = 0; precision < study.precisions.size(); ++precision) {
-    TrainLines lines = lines_of(study, precision);
+    TrainLines lines = train_lines(study, precision);
     std::ranges::stable_sort(lines, std::greater<>(), &TrainLine::worst);
     std::erase_if(lines, [](const TrainLine& line) { return line.worst() == 0; });
     if (lines.size() > most) lines.resize(most);
@@ -88,7 +88,7 @@ const std::vector<ShareColumn>& share_columns() {
   return columns;
 }
 
-void add_shares(TrainColumns& columns, Detail of_subnormal) {
+void add_lost_shares(TrainColumns& columns, Detail of_subnormal) {
   for (const ShareColumn& one : share_columns()) {
     const bool is_brief = !std::string_view(one.key).ends_with("subnormal");
     columns.push_back({{.key = one.key,
@@ -102,10 +102,10 @@ void add_shares(TrainColumns& columns, Detail of_subnormal) {
 }
 
 void add_layer_columns(TrainColumns& columns) {
+  columns.push_back({{.key = "precision", .role = train_label},
+                     [](const TrainLine& line) -> Table::Cell { return line.row->precision; }});
   columns.push_back(
-      {{.key = "precision", .role = label}, [](const TrainLine& line) -> Table::Cell { return line.row->precision; }});
-  columns.push_back(
-      {{.key = "layer", .role = label}, [](const TrainLine& line) -> Table::Cell { return line.layer->path; }});
+      {{.key = "layer", .role = train_label}, [](const TrainLine& line) -> Table::Cell { return line.layer->path; }});
 }
 
 void add_formats(TrainColumns& columns) {
@@ -160,9 +160,11 @@ struct PrecisionLine {
 Table precision_shares(const TrainSensitivity& study, std::size_t index) {
   std::vector<PrecisionLine> rows;
   rows.reserve(study.precisions.size());
-  for (std::size_t i = 0; i < study.precisions.size(); ++i) rows.push_back({study.precisions[i], lines_of(study, i)});
+  for (std::size_t i = 0; i < study.precisions.size(); ++i)
+    rows.push_back({study.precisions[i], train_lines(study, i)});
   std::vector<ColumnOf<PrecisionLine>> columns = {
-      {{.key = "precision", .role = label}, [](const PrecisionLine& row) -> Table::Cell { return row.precision; }}};
+      {{.key = "precision", .role = train_label},
+       [](const PrecisionLine& row) -> Table::Cell { return row.precision; }}};
   for (const ShareColumn& one : share_columns()) {
     columns.push_back(
         {{.key = one.key, .title = one.title, .meaning = one.meaning, .notation = Notation::percent, .digits = 2},
@@ -180,7 +182,7 @@ Table precision_shares(const TrainSensitivity& study, std::size_t index) {
 Table worst_table(const TrainSensitivity& study, std::size_t index) {
   TrainColumns columns;
   add_layer_columns(columns);
-  add_shares(columns, Detail::data);
+  add_lost_shares(columns, Detail::data);
   return filled({.key = fmt::format("worst_{}", index),
                  .caption = fmt::format("{}: the layers that lose most in each precision", study.model)},
                 columns, worst_lines(study));
@@ -188,9 +190,9 @@ Table worst_table(const TrainSensitivity& study, std::size_t index) {
 
 Table layers_table(const std::vector<TrainSensitivity>& studies) {
   TrainColumns columns = {
-      {{.key = "model", .role = label}, [](const TrainLine& line) -> Table::Cell { return line.study->model; }}};
+      {{.key = "model", .role = train_label}, [](const TrainLine& line) -> Table::Cell { return line.study->model; }}};
   add_layer_columns(columns);
-  add_shares(columns, Detail::brief);
+  add_lost_shares(columns, Detail::brief);
   add_formats(columns);
   add_sizes(columns);
   return filled({.key = "layers", .caption = "Every layer", .detail = Detail::details}, columns, every_line(studies));
@@ -221,7 +223,7 @@ std::vector<std::string> sentences_of(const TrainSensitivity& study) {
                                   "gradients of layers' outputs overflow"};
   std::vector<std::string> sentences;
   for (std::size_t i = 0; i < study.precisions.size(); ++i) {
-    const TrainLines lines = lines_of(study, i);
+    const TrainLines lines = train_lines(study, i);
     if (lines.empty()) continue;
     std::vector<std::string> parts;
     for (std::size_t column = 0; column < std::size(what); ++column) {

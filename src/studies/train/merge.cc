@@ -9,7 +9,7 @@ namespace assay {
 namespace {
 
 /// The row whose weights are what the file holds.
-const char* row_of(const Model& model) {
+const char* merged_row(const Model& model) {
   std::int64_t values[3] = {};
   constexpr const char* rows[] = {"fp32", "bf16", "fp16"};
   for (const auto& [name, weight] : model.weights.by_name) {
@@ -24,7 +24,7 @@ const char* row_of(const Model& model) {
 void write_merged(const Model& model, const std::filesystem::path& folder, const MachineFacts& facts) {
   EngineOptions engine;
   engine.fusion = Fusion::off;
-  const std::string row = row_of(model);
+  const std::string row = merged_row(model);
   const auto instance = make_instance(model, row, engine, facts);
   const QuantizationSource source{model, *instance, row, ""};
   check_folder(source);

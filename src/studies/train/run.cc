@@ -398,7 +398,7 @@ void claim(const TrainRequest& request, const TrainCallbacks& callbacks, std::op
     fail_user("{}: holds a training; --resume goes on with it, --overwrite replaces it", request.out.string());
 }
 
-std::string words_of(const std::exception_ptr& failure) {
+std::string failure_words(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
@@ -440,7 +440,7 @@ TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& fa
     if (group.rank() == 0)
       first = std::move(report);
     else if (report.failure)
-      group.leave("ended: " + words_of(report.failure));
+      group.leave("ended: " + failure_words(report.failure));
   });
   return first;
 }

@@ -197,7 +197,7 @@ Mode mode_of(StepParts parts) {
 }
 
 /// How it differs from an AdamW step of all weights.
-std::string step_words(const TrainCell& cell, const Variant& variant) {
+std::string variant_words(const TrainCell& cell, const Variant& variant) {
   const ModelConfig& config = cell.model.config;
   const std::string adapters =
       config.adapters.empty() ? "" : fmt::format("adapters of rank {}", config.adapters.front().rank);
@@ -216,7 +216,7 @@ Setting training_setting(const TrainCell& cell, const Variant& variant, std::int
   setting.mode = mode_of(variant.options.parts);
   setting.recompute = recomputed(variant.options.recompute);
   setting.warmup_steps = warmup;
-  if (const std::string step = step_words(cell, variant); !step.empty()) setting.step = step;
+  if (const std::string step = variant_words(cell, variant); !step.empty()) setting.step = step;
   return setting;
 }
 
