@@ -40,7 +40,7 @@ std::vector<double> sorted_by(const std::string& page, const std::string& table)
 }
 
 TEST_F(CliReport, WritesEveryFormatOfWhatBenchMeasured) {
-  ASSERT_EQ(bench({"--precision", "fp32,bf16,int8", "--json", "run.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "fp32,bf16,int8", "--json", "run.json"}).exit_code, 0);
   const Outcome outcome = run(
       {"report", "run.json", "--html", "run.html", "--latex", "run.tex", "--markdown", "run.md", "--csv", "run.csv"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -60,7 +60,7 @@ TEST_F(CliReport, MethodsArePrintedFromTheRecords) {
 }
 
 TEST_F(CliReport, AnExportIsJudgedAsItsRunIs) {
-  ASSERT_EQ(bench({"--precision", "fp32,bf16"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "fp32,bf16"}).exit_code, 0);
   ASSERT_EQ(run({"export", "--json", "all.json"}).exit_code, 0);
   const Outcome by_number = run({"report", "1"});
   const Outcome by_file = run({"report", "all.json"});
@@ -105,7 +105,7 @@ TEST_F(CliReport, AnImpossibleRowWithoutAReasonIsShown) {
 }
 
 TEST_F(CliReport, WhatWasChangedByHandIsSaidByAllThatReadIt) {
-  ASSERT_EQ(bench({"--precision", "fp32,bf16", "--json", "run.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "fp32,bf16", "--json", "run.json"}).exit_code, 0);
   EXPECT_EQ(run({"verify", "run.json"}).exit_code, 0);
   EXPECT_EQ(run({"check", "run.json"}).exit_code, 0);
   Json json = Json::parse(read_file(folder_.path() / "run.json"));
@@ -135,7 +135,7 @@ TEST_F(CliReport, RefusesWhatIsNoFileOfRecordsInOneLine) {
 TEST_F(CliReport, ABrowserShowsThePageWithoutAnErrorAndSortsItsTables) {
   const std::string program = browser();
   if (program.empty()) GTEST_SKIP() << "no chromium is installed: the page was not opened in a browser";
-  ASSERT_EQ(bench({"--precision", "fp32,bf16,int8", "--json", "run.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "fp32,bf16,int8", "--json", "run.json"}).exit_code, 0);
   ASSERT_EQ(
       run({"report", "run.json", "--title", "<script>console.error('run')</script>", "--html", "run.html"}).exit_code,
       0);

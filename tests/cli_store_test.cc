@@ -17,7 +17,7 @@ class CliStore : public Cli {
 };
 
 TEST_F(CliStore, WhatWasMeasuredIsKept) {
-  ASSERT_EQ(bench({"--precision", "bf16,tf32", "--seq", "8,16", "--json", "out.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "bf16,tf32", "--seq", "8,16", "--json", "out.json"}).exit_code, 0);
   const std::vector<StoredRecord> records = kept();
   const Json written = records_of("out.json");
   ASSERT_EQ(records.size(), written.size());
@@ -82,7 +82,7 @@ TEST_F(CliStore, AMistakeOfTheUsersMakesNoStore) {
 }
 
 TEST_F(CliStore, AKilledRunGoesOnWhereItStopped) {
-  const Arguments grid = {"bench", "model", "--rounds",  "40",   "--seconds",   "0.05",
+  const Arguments grid = {"bench", "model", "--rounds",  "40",   "--seconds",   "0.05",       "--emulated",
                           "--seq", "8,16",  "--quality", "none", "--precision", "fp32,bf16"};
   const Outcome killed = interrupt_assay(folder_.path(), grid, "1 x 16: ", SIGKILL);
   ASSERT_EQ(killed.signal, SIGKILL) << killed.out;
@@ -120,7 +120,7 @@ TEST_F(CliStore, OtherSettingsAreAnotherRun) {
 
 TEST_F(CliStore, HistoryListsAndFilters) {
   expect_failure({"history"}, 2, "there is no such store");
-  ASSERT_EQ(bench({"--precision", "bf16,tf32"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "bf16,tf32"}).exit_code, 0);
   const std::string all = run({"history"}).out;
   for (const char* part : {"fp32", "bf16", "tf32", "unsupported: ", "Runs"}) {
     EXPECT_NE(all.find(part), std::string::npos) << part << " in " << all;
@@ -140,7 +140,7 @@ TEST_F(CliStore, HistoryListsAndFilters) {
 }
 
 TEST_F(CliStore, WhatIsExportedCanBeImportedAsOftenAsOneLikes) {
-  ASSERT_EQ(bench({"--precision", "bf16,tf32", "--json", "out.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "bf16,tf32", "--json", "out.json"}).exit_code, 0);
   ASSERT_EQ(run({"export", "--json", "all.json", "--csv", "all.csv"}).exit_code, 0);
   for (const std::string& file : {std::string("all.json"), file_.string(), std::string("out.json")}) {
     const std::string first = run({"import", file, "--store", "other.db"}).out;
@@ -158,8 +158,8 @@ TEST_F(CliStore, WhatIsExportedCanBeImportedAsOftenAsOneLikes) {
 }
 
 TEST_F(CliStore, RunsAndFilesAreCompared) {
-  ASSERT_EQ(bench({"--precision", "bf16", "--json", "out.json"}).exit_code, 0);
-  ASSERT_EQ(bench({"--precision", "bf16"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "bf16", "--json", "out.json"}).exit_code, 0);
+  ASSERT_EQ(bench({"--emulated", "--precision", "bf16"}).exit_code, 0);
   for (const std::string& a : {std::string("1"), std::string("out.json")}) {
     const Outcome outcome = run({"compare", a, "2", "--json"});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
