@@ -49,7 +49,7 @@ void change_vector(const WeightChange& change, Tensor& weight) {
   }
 }
 
-WeightData owned_data(Tensor weight) {
+WeightData owned_weight(Tensor weight) {
   WeightData result;
   result.owned = std::move(weight);
   result.view = result.owned.view();
@@ -64,7 +64,7 @@ WeightData changed(WeightData data, const WeightChange& change) {
   } else {
     change_matrix(change, weight);
   }
-  return owned_data(std::move(weight));
+  return owned_weight(std::move(weight));
 }
 
 }  // namespace
@@ -75,7 +75,7 @@ Weights changed_weights(const Weights& weights, const std::shared_ptr<const Weig
     if (!changes->contains(name)) continue;
     weight.load = [load = weight.load, changes = changes, name = name, shape = weight.shape] {
       const RowCodes& coded = changes->at(name).codes;
-      if (!coded.codes.empty()) return owned_data(matrix_of(coded, shape));
+      if (!coded.codes.empty()) return owned_weight(matrix_of(coded, shape));
       return changed(in_f32(load()), changes->at(name));
     };
     weight.blocks = nullptr;

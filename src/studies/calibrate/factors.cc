@@ -186,14 +186,14 @@ Logs gradient_of_rows(const LinearPlace& place, const Logs& of_channels) {
   return rows;
 }
 
-double largest_of(const Logs& values) {
+double largest_step(const Logs& values) {
   double most = 0;
   for (const double value : values) most = std::max(most, std::abs(value));
   return most;
 }
 
 void move_against(const Logs& gradient, double step, std::vector<float>& factors) {
-  const double scale = step / largest_of(gradient);
+  const double scale = step / largest_step(gradient);
   for (std::size_t i = 0; i < factors.size(); ++i) {
     const double moved = std::log(factors[i]) - scale * gradient[i];
     factors[i] = std::clamp(static_cast<float>(std::exp(moved)), 1 / most_factor, most_factor);
@@ -236,7 +236,7 @@ std::vector<float> descended_factors(const FactorProblem& problem, const std::ve
       best = factors;
     }
     const Logs direction = gradient_of_rows(problem.place, gradient);
-    if (!(largest_of(direction) > 0)) break;
+    if (!(largest_step(direction) > 0)) break;
     move_against(direction, first_step / (1 + step / steps_to_half), factors);
   }
   return best;
