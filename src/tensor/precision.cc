@@ -31,6 +31,7 @@ using enum Runs;
 // a wrong kernel (a lost head, a wrong mask) shows differences of 1 and more. fp32's only covers the order of sums.
 // `activations`, `output` and int8-weights' `operand` of the native_16bit rows are what holds without a native
 // 16-bit type; choose_precision settles them.
+// Scales of mixed-fp8 are powers of two, which leaves e4m3 up to a bit less of its range than fp8's scales do.
 // Four bits lose most of a model as small and random as those of the tests: what holds their kernels is the contract.
 // fp16-acc16 adds 64 products in f16 before the flush: the error of such a sum stays under 64 * 2^-11 = 3 % of its
 // largest partial sum, and the flush costs one conversion in 64 multiply-adds.
@@ -89,10 +90,10 @@ constexpr Precision table[] = {
     {"fp8",          e4m3, bf16, stored,   e4m3,   f32,  bf16,  f32, none,     false,
      Scheme::float8, 0, by_name_off_cuda, 3e-1, "as int8, in e4m3; native on CUDA sm_89 and newer, emulated elsewhere"},
     {"mixed-fp8",    f32,  f32,  autocast, bf16,   f32,  bf16,  f32, f32,      true,
-     Scheme::none, 0, by_name, 3e-1, "as mixed-bf16; linear layers multiply e4m3 and e5m2 by a scale a tensor: emulated",
+     Scheme::none, 0, by_name, 4.5e-1, "as mixed-bf16; linear layers multiply e4m3 and e5m2 by a scale a tensor: emulated",
      nullptr, Float8Training::delayed},
     {"mixed-fp8-block", f32, f32, autocast, bf16,  f32,  bf16,  f32, f32,      true,
-     Scheme::none, 0, by_name, 3e-1, "as mixed-fp8 by scales of blocks of 128: emulated",
+     Scheme::none, 0, by_name, 4.5e-1, "as mixed-fp8 by scales of blocks of 128: emulated",
      nullptr, Float8Training::blocks},
     {"stored",       f32,  f32,  native,   f32,    f32,  f32,   f32, none,     false,
      Scheme::as_stored, 0, by_name, 5e-2, "weights as the file holds them, blocks kept in memory and widened as they are multiplied"},
