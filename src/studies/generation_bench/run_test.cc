@@ -32,7 +32,7 @@ namespace {
 GenerationBenchRequest tiny_generation(const char* model) {
   GenerationBenchRequest request;
   request.bench.models = {std::string(ASSAY_SOURCE_DIR "/tests/fixtures/models/") + model};
-  request.bench.precisions = {"fp32", "bf16"};
+  request.bench.precisions = {"fp32", "int8-weights"};
   request.bench.batches = {1, 2};
   request.bench.rounds = 6;
   request.bench.seconds = 0.05;

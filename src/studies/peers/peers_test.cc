@@ -101,13 +101,13 @@ TEST(Peers, OneThatRefusesIsARowWithItsSentence) {
 TEST(Peers, AnotherPrecisionThanAskedIsTheVerdict) {
   const StandInPeer peer("pytorch", stand_in_worker("", "f32"));
   BenchRequest request = request_with_peer(peer);
-  request.precisions = {"fp32", "bf16", "int8-static"};
+  request.precisions = {"fp32", "bf16", "int4-weights"};
   Document document = bench(request, facts_without_peaks, {});
   EXPECT_EQ(peer_row(document, "pytorch").outcome.status, Status::ok);
   EXPECT_EQ(peer_row(document, "pytorch", "bf16").outcome.status, Status::emulated);
   EXPECT_EQ(peer_row(document, "pytorch", "bf16").outcome.reason,
             "pytorch was asked for bf16 and multiplies in f32 (4 mm); --emulated measures it");
-  EXPECT_EQ(peer_row(document, "pytorch", "int8-static").outcome.status, Status::unsupported);
+  EXPECT_EQ(peer_row(document, "pytorch", "int4-weights").outcome.status, Status::unsupported);
   request.emulated = Emulated::included;
   document = bench(request, facts_without_peaks, {});
   EXPECT_EQ(peer_row(document, "pytorch", "bf16").latency->samples, 9);

@@ -23,7 +23,7 @@ class QuantizeCalibrated : public testing::Test {
     ids.reserve(96);
     for (std::int32_t i = 0; i < 96; ++i) ids.push_back((i * 17 + i / 50 * 7) % 50 + 1);
     write_npy(data_.path() / "input_ids.npy", NpyType::s32, {8, 12}, std::as_bytes(std::span(ids)));
-    request_.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/llama";
+    request_.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-untied";
     request_.precision = "int8";
     request_.engine.overrides = "@embedding=bf16";
   }

@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "base/testing.h"
+#include "formats/npy.h"
 #include "hardware/machine.h"
 #include "studies/sensitivity/run.h"
 #include "studies/shared/training_step.h"
@@ -72,7 +76,11 @@ class TrainSensitivityOf : public testing::Test {
     request.mode = RunMode::train;
     request.precisions = {"fp32", "bf16", "mixed-bf16", "mixed-fp16", "fp16", "mixed-fp8"};
     request.window = 16;
-    request.data = {folder_.file("text.txt", std::string(2000, 'a') + std::string(2000, 'b'))};
+    std::vector<std::int32_t> ids;
+    ids.reserve(1024);
+    for (std::int32_t i = 0; i < 1024; ++i) ids.push_back((i * 17 + i / 50 * 7) % 40 + 1);
+    write_npy(folder_.path() / "input_ids.npy", NpyType::s32, {64, 16}, std::as_bytes(std::span(ids)));
+    request.data = {folder_.path()};
     return request;
   }
 
