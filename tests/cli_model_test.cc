@@ -253,8 +253,8 @@ TEST_F(CliModel, AHeadOfOneOutputGivesScoresAndNoClasses) {
                    "gives scores and no classes");
   }
   expect_failure({"train", "scores", "--benchmark", "--steps", "1", "--seq", "8"}, 2, "gives scores and no classes");
-  const Outcome outcome = run({"bench", "scores", "--data", "data", "--precision", "bf16", "--emulated", "--rounds", "1",
-                               "--seconds", "0.05", "--seq", "8", "--json", "run.json"});
+  const Outcome outcome = run({"bench", "scores", "--data", "data", "--precision", "bf16", "--emulated", "--rounds",
+                               "1", "--seconds", "0.05", "--seq", "8", "--json", "run.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("Spearman"), std::string::npos) << outcome.out;
   for (const Json& record : records_of("run.json")) {

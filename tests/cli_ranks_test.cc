@@ -161,7 +161,7 @@ TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
 
 TEST_F(CliRanks, SumsOverRanksAreSimulatedOnRealGradients) {
   const Outcome outcome =
-      run({"accumulate", "--ranks", "2,32", "--wire", "bf16", "--sum", "f32", "--seq", "16", "--json"});
+      run({"accumulate", "--ranks", "2,32", "--wire", "bf16", "--sum", "f32", "--rank-tokens", "16", "--json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = parse_json(outcome.out, "stdout");
   const std::vector<double> errors = column_of(json, "rank_sums", "error");
@@ -176,8 +176,8 @@ TEST_F(CliRanks, WhatTheWireCostsInLossIsCompared) {
   const Outcome outcome = run({"compare-training", "bytes", "--precision", "fp32", "--reduce", "f32,bf16", "--ranks",
                                "2", "--data", "text.txt", "--bytes", "--steps", "4", "--batch", "4", "--seq", "16"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("fp32, reduce f32"), std::string::npos) << outcome.out;
-  EXPECT_NE(outcome.out.find("fp32, reduce bf16"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("fp32 (reduce f32)"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("fp32 (reduce bf16)"), std::string::npos) << outcome.out;
   expect_failure({"compare-training", "bytes", "--precision", "fp32", "--reduce", "f32", "--data", "text.txt",
                   "--bytes", "--steps", "1", "--batch", "4", "--seq", "16"},
                  2, "--reduce: is between ranks");

@@ -82,7 +82,7 @@ TEST_F(CliStore, AMistakeOfTheUsersMakesNoStore) {
 }
 
 TEST_F(CliStore, AKilledRunGoesOnWhereItStopped) {
-  const Arguments grid = {"bench", "model", "--rounds",  "40",   "--seconds",   "0.05",       "--emulated",
+  const Arguments grid = {"bench", "model", "--rounds",  "40",   "--seconds",   "0.05",     "--emulated",
                           "--seq", "8,16",  "--quality", "none", "--precision", "fp32,bf16"};
   const Outcome killed = interrupt_assay(folder_.path(), grid, "1 x 16: ", SIGKILL);
   ASSERT_EQ(killed.signal, SIGKILL) << killed.out;

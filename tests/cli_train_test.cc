@@ -278,7 +278,7 @@ TEST_F(CliTrain, StatesInFewerBitsGoOnAsTheyAre) {
   const Json whole = losses(with({"--steps", "4"}));
   losses(with({"--steps", "2", "--out", "run"}));
   EXPECT_EQ(losses(with({"--steps", "4", "--out", "run", "--resume"})), whole);
-  expect_failure(on_tokens({"--steps", "5", "--out", "run", "--resume"}), 2, "--states");
+  expect_failure(on_tokens({"--steps", "5", "--out", "run", "--resume"}), 2, "was trained with --gradients \"bf16\"");
   expect_failure(on_tokens({"--steps", "1", "--states", "int8"}), 2, "8bit");
   expect_failure(on_tokens({"--steps", "1", "--gradients", "e4m3"}), 2, "weights, f32, f16 and bf16 are known");
   expect_failure({"memory", "model", "--states", "8bit"}, 2, "--mode infer");

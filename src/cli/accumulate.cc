@@ -68,7 +68,7 @@ void add_rank_sum_options(CLI::App& command, AccumulateCommand& options) {
   add("--sum", options.sums, "ranks: dtypes of the additions: f32 (default), bf16, f16")->delimiter(',');
   add("--algorithm", options.algorithms, "ranks: ring, tree, direct (default: all three)")->delimiter(',');
   add("--model", options.ranks.model, "ranks: whose gradients (default: a small GPT of bytes)");
-  add("--seq", options.ranks.seq, "ranks: tokens that a rank's gradient comes from (default 64)")
+  add("--rank-tokens", options.ranks.seq, "ranks: tokens that a rank's gradient comes from (default 64)")
       ->check(CLI::Range(1, 1 << 20));
   add("--elements", options.ranks.elements, "ranks: of the gradient, drawn (default 16384)")
       ->check(CLI::Range(1, 1 << 24));

@@ -392,7 +392,9 @@ TEST(Choice, TakesOurTilesWhereTheyWereMeasuredTheFastest) {
   MatmulRate onednn = rate(DType::bf16, DType::bf16, "onednn tiles", 2800);
   facts.peaks = {measured(DType::bf16, {onednn, ours})};
   // oneDNN makes its code for what the processor has, whatever the facts say.
-  if (read_machine_facts().isa.avx512_bf16) EXPECT_PRED2(starts_with, first_choice(c, facts), "oneDNN");
+  if (read_machine_facts().isa.avx512_bf16) {
+    EXPECT_PRED2(starts_with, first_choice(c, facts), "oneDNN");
+  }
   ours.streaming_gflops = 2400;
   onednn.streaming_gflops = 2000;
   facts.peaks = {measured(DType::bf16, {onednn, ours})};
