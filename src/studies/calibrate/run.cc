@@ -99,7 +99,10 @@ class LayerTrials {
 
   static Tensor output_of(const StudiedModel& model, std::size_t node, const PrecisionChoice& choice,
                           const Tensor& rows) {
-    LayerAlone layer(model, model.built.nodes[node], choice, {1, rows.shape()[0]});
+    const Node& linear = model.built.nodes[node];
+    PrecisionChoice own = choice;  // What it says of other layers names nothing in this one's program.
+    std::erase_if(own.layers, [&](const LayerOverride& one) { return !one.matches(linear.path, linear.role); });
+    LayerAlone layer(model, linear, own, {1, rows.shape()[0]});
     Tensor copy(DType::f32, rows.shape());
     std::copy_n(rows.data(), rows.bytes(), copy.data());
     layer.set_input({std::move(copy)});

@@ -45,7 +45,8 @@ std::string written_words(const Model& model, const QuantizeRequest& request, co
 std::string calibrated_words(const QuantizeRequest& request, const EngineOptions& engine, const MachineFacts& facts,
                              InterruptFlag interrupted, Model& model) {
   if (request.calibration.empty()) return "";
-  const Precision* const row = calibrated_row(precision_choice(request.precision, engine, facts));
+  const PrecisionChoice choice = precision_choice(request.precision, engine, facts);
+  const Precision* const row = calibrated_row(choice);
   if (row == nullptr) fail_user("--calibrate: {} takes no calibration, int8 does", request.precision);
   StudyCallbacks callbacks;
   callbacks.interrupted = interrupted;
