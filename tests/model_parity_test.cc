@@ -310,6 +310,7 @@ TEST_P(ModelParity, AFullyMaskedRowIsFiniteAndDisturbsNoOther) {
   const std::vector<Setting> fp32(std::begin(fp32_settings), std::end(fp32_settings));
   for (const Precision& precision : precision_table()) {
     if (!runs_on(precision, "cpu") || needs_calibration(precision.scheme)) continue;
+    if (precision.float8 != Float8Training::none) continue;  // Rows share scales.
     // What masks a row is a kernel's, whether what surrounds it is fused or not; fp32 is tried in all ways.
     const bool is_plain = std::string_view(precision.name) == "fp32";
     for (Setting setting : is_plain ? fp32 : std::vector<Setting>{fp32.front(), fp32.back()}) {
