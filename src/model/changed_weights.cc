@@ -49,13 +49,6 @@ void change_vector(const WeightChange& change, Tensor& weight) {
   }
 }
 
-WeightData owned_weight(Tensor weight) {
-  WeightData result;
-  result.owned = std::move(weight);
-  result.view = result.owned.view();
-  return result;
-}
-
 WeightData changed(WeightData data, const WeightChange& change) {
   Tensor weight =
       data.owned.count() > 0 && data.owned.data() == data.view.data ? std::move(data.owned) : copy_of(data.view);
@@ -64,7 +57,7 @@ WeightData changed(WeightData data, const WeightChange& change) {
   } else {
     change_matrix(change, weight);
   }
-  return owned_weight(std::move(weight));
+  return owning(std::move(weight));
 }
 
 }  // namespace
@@ -75,7 +68,7 @@ Weights changed_weights(const Weights& weights, const std::shared_ptr<const Weig
     if (!changes->contains(name)) continue;
     weight.load = [load = weight.load, changes = changes, name = name, shape = weight.shape] {
       const RowCodes& coded = changes->at(name).codes;
-      if (!coded.codes.empty()) return owned_weight(matrix_of(coded, shape));
+      if (!coded.codes.empty()) return owning(matrix_of(coded, shape));
       return changed(in_f32(load()), changes->at(name));
     };
     weight.blocks = nullptr;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/threads.h"
+#include "model/stored_values.h"
 
 namespace assay {
 namespace {
@@ -62,12 +64,6 @@ BlockParts block_parts(const CodedMatrix& m, std::int64_t n, std::int64_t k, con
           .global = m.global};
 }
 
-WeightData owned_data(Tensor values) {
-  WeightData data{{}, std::move(values)};
-  data.view = data.owned.view();
-  return data;
-}
-
 }  // namespace
 
 std::size_t CodedMatrix::place(std::int64_t n, std::int64_t k) const {
@@ -97,7 +93,7 @@ WeightData widened(const CodedMatrix& m) {
   Tensor values(DType::f32, {m.out, m.in});
   for_each_row(
       m, [&](std::int64_t n, const std::uint8_t* codes) { widen_row(m, n, codes, values.as<float>() + n * m.in); });
-  return owned_data(std::move(values));
+  return owning(std::move(values));
 }
 
 WeightData laid(const CodedMatrix& m, const CodedFormat& format) {
@@ -109,7 +105,7 @@ WeightData laid(const CodedMatrix& m, const CodedFormat& format) {
     for (std::int64_t k = 0; k < m.in; k += blocks.elements, block += blocks.bytes)
       format.lay(block_parts(m, n, k, blocks, codes, groups), block);
   });
-  return owned_data(std::move(rows));
+  return owning(std::move(rows));
 }
 
 }  // namespace assay

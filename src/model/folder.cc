@@ -57,9 +57,7 @@ Weight folder_weight(const std::shared_ptr<Safetensors>& file, const StoredTenso
   weight.load = [file, &tensor, order = weight.order, config] {
     WeightData data = stored_values(tensor);
     if (order == StoredOrder::same) return data;
-    data.owned = from_stored(data.view, order, config);
-    data.view = data.owned.view();
-    return data;
+    return owning(from_stored(data.view, order, config));
   };
   weight.release = [file, &tensor] { file->files[tensor.file].release_pages(tensor.bytes); };
   return weight;
@@ -71,10 +69,7 @@ void restore_row_order(Weight& weight, const ModelConfig& config) {
   if (stored_order(weight.name, *config.family) != StoredOrder::by_key_head) return;
   weight.order = StoredOrder::by_key_head;
   const auto in_order = [config](const std::function<WeightData()>& load) {
-    WeightData data = load();
-    data.owned = from_stored(data.view, StoredOrder::by_key_head, config);
-    data.view = data.owned.view();
-    return data;
+    return owning(from_stored(load().view, StoredOrder::by_key_head, config));
   };
   weight.load = [load = weight.load, in_order] { return in_order(load); };
   if (weight.blocks != nullptr) weight.load_blocks = [load = weight.load_blocks, in_order] { return in_order(load); };

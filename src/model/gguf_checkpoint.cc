@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -8,6 +9,7 @@
 #include "model/families.h"
 #include "model/gguf_entries.h"
 #include "model/gguf_names.h"
+#include "model/stored_values.h"
 
 namespace assay {
 namespace {
@@ -138,12 +140,6 @@ ModelConfig read_config(const GgufParts& parts, const Family& family) {
   json["has_qkv_bias"] = find_tensor(parts, "blk.0.attn_q.bias") != nullptr;
   if (family.gguf->imply != nullptr) family.gguf->imply(json, file.name);
   return parse_config(json, file.name);
-}
-
-WeightData owning(Tensor values) {
-  WeightData data{{}, std::move(values)};
-  data.view = data.owned.view();
-  return data;
 }
 
 /// Where they lie, where they are floats and not blocks. Views stay valid as long as the file is mapped.

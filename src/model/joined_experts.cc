@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "model/coded_matrix.h"
 #include "model/quantised_parts.h"
+#include "model/stored_values.h"
 
 namespace assay {
 namespace {
@@ -65,11 +67,10 @@ void take_columns(const std::byte* from, const JoinedKind& kind, const ExpertPar
 /// The columns of one part of a float (in, columns) as (out, in), or of a vector as (out).
 WeightData read_floats(const Weight& all, const JoinedKind& kind, const ExpertPart& which, const Shape& shape) {
   const DType dtype = float_dtype(all);
-  WeightData data{{}, Tensor(dtype, shape)};
+  Tensor taken(dtype, shape);
   const auto take = size_of(dtype) == 2 ? take_columns<std::uint16_t> : take_columns<std::uint32_t>;
-  take(share_of(all, which.expert).data(), kind, which, data.owned);
-  data.view = data.owned.view();
-  return data;
+  take(share_of(all, which.expert).data(), kind, which, taken);
+  return owning(std::move(taken));
 }
 
 CodedMatrix read_codes(const Weight& blocks, const Weight& scales, const JoinedKind& kind, const ExpertPart& which) {

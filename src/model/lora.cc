@@ -132,14 +132,13 @@ Weight fresh_weight(const std::string& name, const Shape& shape, std::uint64_t s
   weight.stored = "random";
   const bool is_b = name.ends_with(".lora_B.weight");
   weight.load = [is_b, seed, stream = stream_of(name), shape] {
-    WeightData data{{}, Tensor(DType::f32, shape)};
+    Tensor values(DType::f32, shape);
     if (is_b) {
-      std::fill_n(data.owned.as<float>(), data.owned.count(), 0.0F);
+      std::fill_n(values.as<float>(), values.count(), 0.0F);
     } else {
-      fill_uniform(static_cast<float>(1 / std::sqrt(static_cast<double>(shape[1]))), seed, stream, data.owned);
+      fill_uniform(static_cast<float>(1 / std::sqrt(static_cast<double>(shape[1]))), seed, stream, values);
     }
-    data.view = data.owned.view();
-    return data;
+    return owning(std::move(values));
   };
   return weight;
 }
@@ -197,9 +196,7 @@ class AdapterFolder {
         const bool is_kept = data.view.dtype == DType::bf16 || data.view.dtype == DType::f16;
         if (!is_kept) data = in_f32(std::move(data));
         if (order == StoredOrder::same) return data;
-        data.owned = from_stored(data.view, order, config);
-        data.view = data.owned.view();
-        return data;
+        return owning(from_stored(data.view, order, config));
       };
     }
     model.adapters_identity = sha256_file(weights_path_) + sha256_file(config_path_);
@@ -390,11 +387,10 @@ Weight merged_weight(const Model& model, const Adapter& adapter) {
   merged.load_blocks = nullptr;
   merged.bytes = {};
   merged.load = [&model, &base, adapter] {
-    WeightData data{{}, loaded_f32(base)};
+    Tensor sum = loaded_f32(base);
     add_product(loaded_f32(model.weights.at(adapter_a(adapter.module))),
-                loaded_f32(model.weights.at(adapter_b(adapter.module))), adapter.scale, data.owned);
-    data.view = data.owned.view();
-    return data;
+                loaded_f32(model.weights.at(adapter_b(adapter.module))), adapter.scale, sum);
+    return owning(std::move(sum));
   };
   return merged;
 }

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/random.h"
 #include "base/threads.h"
 #include "model/families.h"
+#include "model/stored_values.h"
 
 namespace assay {
 namespace {
@@ -62,15 +64,14 @@ void draw(const Distribution& from, std::uint64_t seed, std::uint64_t stream, st
 }
 
 WeightData generate(const Distribution& from, std::uint64_t seed, std::uint64_t stream, const Shape& shape) {
-  WeightData data{{}, Tensor(DType::f32, shape)};
-  const std::span<float> out(data.owned.as<float>(), static_cast<std::size_t>(data.owned.count()));
+  Tensor values(DType::f32, shape);
+  const std::span<float> out(values.as<float>(), static_cast<std::size_t>(values.count()));
   if (from.deviation == 0) {
     std::fill(out.begin(), out.end(), from.constant);
   } else {
     draw(from, seed, stream, out);
   }
-  data.view = data.owned.view();
-  return data;
+  return owning(std::move(values));
 }
 
 }  // namespace

@@ -14,11 +14,15 @@ bool is_read_in_place(const Weight& weight) {
   return is_float && weight.order == StoredOrder::same && !weight.rows_moved;
 }
 
+WeightData owning(Tensor values) {
+  WeightData data{{}, std::move(values)};
+  data.view = data.owned.view();
+  return data;
+}
+
 WeightData in_f32(WeightData data) {
   if (data.view.dtype == DType::f32) return data;
-  WeightData wide{{}, converted(data.view, DType::f32)};
-  wide.view = wide.owned.view();
-  return wide;
+  return owning(converted(data.view, DType::f32));
 }
 
 }  // namespace assay

@@ -79,6 +79,7 @@ class MomentSum {
 
   PlaceMoments take() {
     if (filled_ > 0) multiply();
+    moments_.column_power = column_power_;
     return std::move(moments_);
   }
 

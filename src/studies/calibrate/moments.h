@@ -13,8 +13,9 @@ namespace assay {
 /// sum over rows of x_t x_t^T / power_t of what calibration data puts into a place in fp32, with power_t an estimate of
 /// the power of what its layers make of the row: sum_c x_tc^2 column_power_c. So rows count alike, however large.
 struct PlaceMoments {
-  Tensor sum;       ///< (width, width), f32
-  double rows = 0;  ///< That are in it.
+  Tensor sum;                        ///< (width, width), f32
+  double rows = 0;                   ///< That are in it.
+  std::vector<double> column_power;  ///< As it was given.
 };
 
 /// Of places whose moments fit into memory together: some thousand rows, spread evenly over the batches.

@@ -190,8 +190,8 @@ class Calibrator {
     const Tensor rows = divided(activations.rows, factors);
     const std::vector<Tensor> exact = trials_.exact_with_changes(place, rows);
     result.error_after = by_token_error(place, rows, exact);
-    choose_codes({place, rows, exact}, divided_moments(moments, factors, noise_of(place, activations.rows, factors)),
-                 result);
+    const double noise = noise_of(activations.rows, moments.column_power, factors);
+    choose_codes({place, rows, exact}, divided_moments(moments, factors, noise), result);
     if (trials_.has_static_scales()) {
       std::vector<float> largest = activations.largest;
       for (std::size_t c = 0; c < largest.size(); ++c) largest[c] /= factors[c];
@@ -260,8 +260,22 @@ class Calibrator {
     return best;
   }
 
+  /// Whether no linear layer elsewhere multiplies a matrix of the place: codes are made for one input.
+  bool owns_its_matrices(const LinearPlace& place) const {
+    const auto of_place = [&](std::size_t n) { return std::ranges::find(place.layers, n) != place.layers.end(); };
+    for (std::size_t n = 0; n < subject_.built.nodes.size(); ++n) {
+      if (subject_.built.nodes[n].operation != &op::linear || of_place(n)) continue;
+      const std::string& name = matrix_name(subject_.built, n);
+      for (const std::size_t own : place.layers) {
+        if (matrix_name(subject_.built, own) == name) return false;
+      }
+    }
+    return true;
+  }
+
   /// Those with feedback where they make the error of the layers less.
   void choose_codes(const RowsAtPlace& at, const Tensor& moments, CalibratedPlace& result) {
+    if (!owns_its_matrices(at.place)) return;
     const ErrorFeedback feedback(moments);
     for (const std::size_t n : at.place.layers)
       changes_[matrix_name(subject_.built, n)].codes = feedback.rounded(copy_of(matrix_of(changed_, n).view));
@@ -276,8 +290,7 @@ class Calibrator {
 
   /// What rounding a row of x, divided, adds to each channel's square, over the power of what the layers make of it; a
   /// mean over rows.
-  double noise_of(const LinearPlace& place, const Tensor& rows, const std::vector<float>& factors) const {
-    const std::vector<double> power = column_power(place);
+  static double noise_of(const Tensor& rows, const std::vector<double>& power, const std::vector<float>& factors) {
     const std::size_t width = power.size();
     double sum = 0;
     const auto count = static_cast<std::size_t>(rows.shape()[0]);

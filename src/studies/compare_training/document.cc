@@ -75,100 +75,144 @@ Table::Cell bytes_cell(const PrecisionCurves& row, std::int64_t bytes) {
   return row.curves.empty() ? Table::Cell(Absent{}) : Table::Cell(bytes);
 }
 
-Table precisions_table(const TrainingComparison& comparison) {
+using TrainingColumns = std::vector<ColumnOf<PrecisionCurves>>;
+
+/// Brief where some training has it, else for those who read the data.
+template <typename Has>
+Detail where_asked(const TrainingComparison& comparison, Has has) {
+  return std::ranges::any_of(comparison.precisions, has) ? Detail::brief : Detail::data;
+}
+
+Detail of_storage(const TrainingComparison& comparison) {
+  return where_asked(comparison, [](const PrecisionCurves& one) { return !one.storage.words().empty(); });
+}
+
+/// How each is trained.
+void add_ways(const TrainingComparison& comparison, TrainingColumns& columns) {
+  using Row = PrecisionCurves;
+  using Cell = Table::Cell;
+  const Detail stored = of_storage(comparison);
+  const Detail reduced = where_asked(comparison, [](const Row& one) { return one.reduce.has_value(); });
+  columns.insert(
+      columns.end(),
+      {{{.key = "precision", .role = Table::Role::label}, [](const Row& row) -> Cell { return row.precision; }},
+       {{.key = "states", .role = Table::Role::label, .detail = stored},
+        [](const Row& row) -> Cell { return row.storage.states->name; }},
+       {{.key = "gradients", .role = Table::Role::label, .detail = stored},
+        [](const Row& row) -> Cell { return gradient_word(row.storage.gradients); }},
+       {{.key = "reduce", .role = Table::Role::label, .detail = reduced},
+        [](const Row& row) -> Cell { return std::string(row.reduce ? row.reduce->name : std::string_view()); }}});
+}
+
+/// Losses in training, and how far they are from the first's.
+void add_training_losses(const TrainingComparison& comparison, TrainingColumns& columns) {
   using Row = PrecisionCurves;
   using Cell = Table::Cell;
   const std::string first = comparison.precisions.front().name();
-  const auto is_usual = [](const PrecisionCurves& one) { return one.storage.words().empty(); };
-  const Detail of_storage = std::ranges::all_of(comparison.precisions, is_usual) ? Detail::data : Detail::brief;
-  const bool is_reduced =
-      std::ranges::any_of(comparison.precisions, [](const Row& row) { return row.reduce.has_value(); });
-  const Detail of_reduction = is_reduced ? Detail::brief : Detail::data;
-  const std::vector<ColumnOf<Row>> columns = {
-      {{.key = "precision", .role = Table::Role::label}, [](const Row& row) -> Cell { return row.precision; }},
-      {{.key = "states", .role = Table::Role::label, .detail = of_storage},
-       [](const Row& row) -> Cell { return row.storage.states->name; }},
-      {{.key = "gradients", .role = Table::Role::label, .detail = of_storage},
-       [](const Row& row) -> Cell { return gradient_word(row.storage.gradients); }},
-      {{.key = "reduce", .role = Table::Role::label, .detail = of_reduction},
-       [](const Row& row) -> Cell { return std::string(row.reduce ? row.reduce->name : std::string_view()); }},
-      {{.key = "failure", .title = "why none"}, [](const Row& row) -> Cell { return text_or_absent(row.failure); }},
-      {{.key = "final_loss",
-        .title = "final loss",
-        .unit = "nat",
-        .meaning = "mean loss of the last tenth of the steps",
-        .notation = Notation::fixed,
-        .digits = 4},
-       [](const Row& row) { return or_absent(row.final_loss); }},
-      {{.key = "difference",
-        .title = "less " + first,
-        .unit = "nat",
-        .meaning = "difference to the first precision on the same batches",
-        .notation = Notation::fixed,
-        .digits = 4,
-        .sign = Sign::always},
-       [](const Row& row) { return or_absent(row.difference); }},
-      {{.key = "difference_se",
-        .title = "standard error",
-        .meaning = "of that difference, over blocks of five steps",
-        .notation = Notation::fixed,
-        .digits = 4},
-       [](const Row& row) { return or_absent(row.difference_se); }},
-      {{.key = "seed_difference",
-        .title = "over seeds",
-        .unit = "nat",
-        .meaning = "difference of final losses, mean over seeds, 95 % interval of that mean",
-        .notation = Notation::fixed,
-        .digits = 4,
-        .sign = Sign::always,
-        .more_keys = {"seed_difference_low", "seed_difference_high"}},
-       [](const Row& row) { return seed_cell(row.seed_difference, 1); }},
-      {{.key = "held_bytes",
-        .title = "held",
-        .unit = "bytes",
-        .meaning = "parameters, gradients and moments",
-        .notation = Notation::bytes},
-       [](const Row& row) { return bytes_cell(row, row.held.total()); }},
-      {{.key = "moment_bytes",
-        .title = "moments",
-        .unit = "bytes",
-        .meaning = "of the optimizer, scales included",
-        .notation = Notation::bytes,
-        .detail = of_storage},
-       [](const Row& row) { return bytes_cell(row, row.held.moments); }},
-      {{.key = "step_ms",
-        .title = "step",
-        .unit = "ms",
-        .meaning = "median of the steps, mean over seeds, 95 % interval of that mean",
-        .notation = Notation::fixed,
-        .digits = 1,
-        .more_keys = {"step_ms_low", "step_ms_high"}},
-       [](const Row& row) { return seed_cell(row.step_s, 1e3); }},
-      {{.key = "held_out_loss",
-        .title = "held out",
-        .unit = "nat",
-        .meaning = "mean loss on held-out data behind the last step",
-        .notation = Notation::fixed,
-        .digits = 4},
-       [](const Row& row) { return or_absent(row.held_out_loss); }},
-      {{.key = "held_out_difference",
-        .title = "held out, less " + first,
-        .unit = "nat",
-        .meaning = "difference to the first precision on the same held-out tokens, 95 % interval over windows",
-        .notation = Notation::fixed,
-        .digits = 4,
-        .sign = Sign::always,
-        .more_keys = {"held_out_difference_low", "held_out_difference_high"}},
-       [](const Row& row) { return held_out_cell(row); }},
-      {{.key = "seconds_to_target",
-        .title = "to " + target_words(comparison),
-        .unit = "s",
-        .meaning = "time until the mean of ten losses (of fewer in a short run) is there",
-        .notation = Notation::fixed,
-        .digits = 1},
-       [](const Row& row) { return or_absent(row.seconds_to_target); }},
-      {{.key = "joules_to_target", .title = "energy to it", .unit = "J", .detail = Detail::details},
-       [](const Row& row) { return or_absent(row.joules_to_target); }}};
+  columns.insert(columns.end(), {{{.key = "failure", .title = "why none"},
+                                  [](const Row& row) -> Cell { return text_or_absent(row.failure); }},
+                                 {{.key = "final_loss",
+                                   .title = "final loss",
+                                   .unit = "nat",
+                                   .meaning = "mean loss of the last tenth of the steps",
+                                   .notation = Notation::fixed,
+                                   .digits = 4},
+                                  [](const Row& row) { return or_absent(row.final_loss); }},
+                                 {{.key = "difference",
+                                   .title = "less " + first,
+                                   .unit = "nat",
+                                   .meaning = "difference to the first precision on the same batches",
+                                   .notation = Notation::fixed,
+                                   .digits = 4,
+                                   .sign = Sign::always},
+                                  [](const Row& row) { return or_absent(row.difference); }},
+                                 {{.key = "difference_se",
+                                   .title = "standard error",
+                                   .meaning = "of that difference, over blocks of five steps",
+                                   .notation = Notation::fixed,
+                                   .digits = 4},
+                                  [](const Row& row) { return or_absent(row.difference_se); }},
+                                 {{.key = "seed_difference",
+                                   .title = "over seeds",
+                                   .unit = "nat",
+                                   .meaning = "difference of final losses, mean over seeds, 95 % interval of that mean",
+                                   .notation = Notation::fixed,
+                                   .digits = 4,
+                                   .sign = Sign::always,
+                                   .more_keys = {"seed_difference_low", "seed_difference_high"}},
+                                  [](const Row& row) { return seed_cell(row.seed_difference, 1); }}});
+}
+
+/// Memory and time of a step.
+void add_step_costs(const TrainingComparison& comparison, TrainingColumns& columns) {
+  using Row = PrecisionCurves;
+  columns.insert(columns.end(), {{{.key = "held_bytes",
+                                   .title = "held",
+                                   .unit = "bytes",
+                                   .meaning = "parameters, gradients and moments",
+                                   .notation = Notation::bytes},
+                                  [](const Row& row) { return bytes_cell(row, row.held.total()); }},
+                                 {{.key = "moment_bytes",
+                                   .title = "moments",
+                                   .unit = "bytes",
+                                   .meaning = "of the optimizer, scales included",
+                                   .notation = Notation::bytes,
+                                   .detail = of_storage(comparison)},
+                                  [](const Row& row) { return bytes_cell(row, row.held.moments); }},
+                                 {{.key = "step_ms",
+                                   .title = "step",
+                                   .unit = "ms",
+                                   .meaning = "median of the steps, mean over seeds, 95 % interval of that mean",
+                                   .notation = Notation::fixed,
+                                   .digits = 1,
+                                   .more_keys = {"step_ms_low", "step_ms_high"}},
+                                  [](const Row& row) { return seed_cell(row.step_s, 1e3); }}});
+}
+
+/// Losses on held-out data.
+void add_held_out(const TrainingComparison& comparison, TrainingColumns& columns) {
+  using Row = PrecisionCurves;
+  const std::string first = comparison.precisions.front().name();
+  columns.insert(
+      columns.end(),
+      {{{.key = "held_out_loss",
+         .title = "held out",
+         .unit = "nat",
+         .meaning = "mean loss on held-out data behind the last step",
+         .notation = Notation::fixed,
+         .digits = 4},
+        [](const Row& row) { return or_absent(row.held_out_loss); }},
+       {{.key = "held_out_difference",
+         .title = "held out, less " + first,
+         .unit = "nat",
+         .meaning = "difference to the first precision on the same held-out tokens, 95 % interval over windows",
+         .notation = Notation::fixed,
+         .digits = 4,
+         .sign = Sign::always,
+         .more_keys = {"held_out_difference_low", "held_out_difference_high"}},
+        [](const Row& row) { return held_out_cell(row); }}});
+}
+
+/// What it takes to reach the target.
+void add_target(const TrainingComparison& comparison, TrainingColumns& columns) {
+  using Row = PrecisionCurves;
+  columns.insert(columns.end(),
+                 {{{.key = "seconds_to_target",
+                    .title = "to " + target_words(comparison),
+                    .unit = "s",
+                    .meaning = "time until the mean of ten losses (of fewer in a short run) is there",
+                    .notation = Notation::fixed,
+                    .digits = 1},
+                   [](const Row& row) { return or_absent(row.seconds_to_target); }},
+                  {{.key = "joules_to_target", .title = "energy to it", .unit = "J", .detail = Detail::details},
+                   [](const Row& row) { return or_absent(row.joules_to_target); }}});
+}
+
+Table precisions_table(const TrainingComparison& comparison) {
+  TrainingColumns columns;
+  for (const auto add : {add_ways, add_training_losses, add_step_costs, add_held_out, add_target})
+    add(comparison, columns);
+  const std::string first = comparison.precisions.front().name();
   return filled(
       {.key = "precisions",
        .legend = fmt::format("final loss: mean of the last tenth of the steps; less {}: on the same batches; "
