@@ -1,16 +1,24 @@
 #include "cli/ranks.h"
 
+#include <chrono>
 #include <map>
+#include <thread>
 
 #include "base/error.h"
 #include "processes/launch.h"
+#include "training/step.h"
 
 namespace assay {
 namespace {
 
 /// Whether this rank is the one that tells.
 bool tells(const Group& group, const RankLost& lost) {
-  return group.rank() == (lost.rank == 0 ? 1 : 0);
+  return group.rank() == (lost.ending.rank == 0 ? 1 : 0);
+}
+
+/// mpirun ends all where one has ended: the one that tells comes first.
+void let_it_tell() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
 }
 
 int as_launched_rank(Group& group, const std::function<int(Group&)>& work) {
@@ -19,33 +27,65 @@ int as_launched_rank(Group& group, const std::function<int(Group&)>& work) {
   } catch (const SharedError& error) {
     if (group.rank() == 0) throw;
     return static_cast<int>(error.code());
+  } catch (const Diverged& error) {  // All ranks see the same sums.
+    if (group.rank() == 0) throw;
+    return static_cast<int>(error.code());
   } catch (const RankLost& lost) {
-    group.leave(fmt::format("ended: {}", lost.what()));
+    group.leave(lost.ending);
     if (tells(group, lost)) throw;
+    let_it_tell();
     return static_cast<int>(lost.code());
   } catch (const std::exception& error) {
-    group.leave(fmt::format("ended: {}", error.what()));
+    group.leave({group.rank(), fmt::format("ended: {}", error.what())});
     throw;
   }
 }
 
 }  // namespace
 
-void add_rank_options(CLI::App& command, TrainRequest& request) {
+void add_reduce_list(CLI::App& command, std::vector<ReduceFormat>& formats) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--reduce",
+          [&formats](const std::vector<std::string>& names) {
+            for (const std::string& name : names) formats.push_back(find_reduce_format(name));
+          },
+          "ranks: how gradients are summed, comma-separated: f32, bf16, bf16-f32sum, f16, f16-f32sum")
+      ->delimiter(',');
+}
+
+void add_reduce_by(CLI::App& command, ReduceBy& by) {
   static const std::map<std::string, ReduceBy> ways = {{"direct", ReduceBy::direct}, {"library", ReduceBy::library}};
+  add_choice(command, "--reduce-by", by, ways, "ranks: who sums (default direct: in rank order)");
+}
+
+void add_zero(CLI::App& command, ZeroStage& stage) {
   static const std::map<std::string, ZeroStage> stages = {
       {"0", ZeroStage::none}, {"1", ZeroStage::optimizer}, {"2", ZeroStage::gradients}};
+  add_choice(command, "--zero", stage, stages,
+             "ranks: each keeps a share of 1: the optimizer's state, 2: and of the gradients (default 0)");
+}
+
+void refuse_rank_options(const CLI::App& command) {
+  for (const char* name : {"--reduce", "--reduce-by", "--bucket", "--zero", "--check-every"}) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0)
+      fail_user("{}: is between ranks; start them with mpirun{}", name,
+                command.get_option_no_throw("--ranks") != nullptr ? ", or ask for --ranks N" : "");
+  }
+}
+
+void add_rank_options(CLI::App& command, TrainRequest& request) {
   command.add_option_function<std::string>(
       "--reduce", [&request](const std::string& name) { request.reduce.format = find_reduce_format(name); },
       "ranks: how gradients travel and are summed: f32 (default), bf16, bf16-f32sum, f16, f16-f32sum");
-  add_choice(command, "--reduce-by", request.reduce.by, ways, "ranks: who sums (default direct: in rank order)");
+  add_reduce_by(command, request.reduce.by);
   command
       .add_option_function<std::int64_t>(
           "--bucket", [&request](std::int64_t megabytes) { request.reduce.bucket_bytes = megabytes << 20; },
           "ranks: MiB of gradients that travel together (default 25)")
       ->check(CLI::Range(1, 1 << 10));
-  add_choice(command, "--zero", request.training.sharding.stage, stages,
-             "ranks: each keeps a share of 1: the optimizer's state, 2: and of the gradients (default 0)");
+  add_zero(command, request.training.sharding.stage);
   command
       .add_option("--check-every", request.check_every,
                   "ranks: steps between two comparisons of weights (default 100; 0: none)")

@@ -1,12 +1,21 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "cli/cli.h"
 #include "processes/group.h"
 #include "studies/train/run.h"
+#include "training/reducer.h"
 
 namespace assay {
+
+/// --reduce as a list, --reduce-by, --zero.
+void add_reduce_list(CLI::App& command, std::vector<ReduceFormat>& formats);
+void add_reduce_by(CLI::App& command, ReduceBy& by);
+void add_zero(CLI::App& command, ZeroStage& stage);
+/// Throws a user error for options of ranks: this process is the only one.
+void refuse_rank_options(const CLI::App& command);
 
 /// How gradients are summed over ranks, who keeps the optimizer's state, how often weights are compared.
 void add_rank_options(CLI::App& command, TrainRequest& request);

@@ -24,6 +24,7 @@
 #include "cli/study_cells.h"
 #include "cli/verdict_option.h"
 #include "hub/scratch.h"
+#include "processes/launch.h"
 #include "report/text.h"
 #include "rules/verdict.h"
 #include "studies/study/examples.h"
@@ -254,6 +255,7 @@ int run_study_command(StudyCommand& options) {
   if (!options.verdict.empty()) options.verdict = verdict_rows(options.verdict);
   if (is_idle(options.shard)) return 0;
   GridDivision division = division_of(options.shard);
+  if (!division.shard.empty()) leave_launcher();  // Cells of training are none of its ranks.
   const ShardPart part = take_part(division, {.cells = static_cast<std::int64_t>(study.cells.size())});
   if (!division.grid.empty())
     options.of_grid = fmt::format("{} {}", division.shard.empty() ? "-" : division.shard, division.grid);

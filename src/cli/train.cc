@@ -17,6 +17,7 @@
 #include "cli/ranks.h"
 #include "cli/step_options.h"
 #include "cli/train_options.h"
+#include "processes/launch.h"
 #include "studies/train/document.h"
 
 namespace assay {
@@ -111,6 +112,17 @@ class Lines {
   std::optional<Error> failure_;
 };
 
+/// A launcher reads standard output no more once a rank is lost: whoever wrote there would hang, and tell nothing.
+void end_where_a_rank_is_lost(const TrainReport& report) {
+  if (!report.failure) return;
+  try {
+    std::rethrow_exception(report.failure);
+  } catch (const RankLost&) {
+    throw;
+  } catch (const std::exception&) {
+  }
+}
+
 /// What ended the training early is told behind its losses.
 void hand_over(const TrainReport& report, const TrainCommand& options, const Lines& lines) {
   try {
@@ -157,11 +169,13 @@ int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group
   const TrainReport report = options.ranks > 1 ? train_as_threads(options.request, facts, callbacks, options.ranks)
                                                : train(options.request, facts, callbacks, group);
   progress.finish();
+  if (group.size() > 1) end_where_a_rank_is_lost(report);
   hand_over(report, options, lines);
   return exit_code(report);
 }
 
-int run_train(const TrainCommand& options) {
+int run_train(const TrainCommand& options, const CLI::App& command) {
+  if (options.ranks == 1 && !is_launched()) refuse_rank_options(command);
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   return as_rank(options.ranks, [&](Group& group) {
     return group.rank() == 0 ? train_and_tell(options, facts, group) : train_beside(options, facts, group);
@@ -237,10 +251,7 @@ void add_storage_options(CLI::App& command, TrainingStorage& storage) {
   command.add_option_function<std::string>(
       "--states", [&storage](const std::string& word) { storage.states = &find_state_format(word, "--states"); },
       "optimizer's moments: as weights (default), f32, bf16 or 8bit");
-  command.add_option_function<std::string>(
-      "--gradients",
-      [&storage](const std::string& word) { storage.gradients = parse_gradient_dtype(word, "--gradients"); },
-      "of parameters: as weights (default), f32, f16 or bf16");
+  add_gradients_option(command, storage);
 }
 
 void add_schedule_options(CLI::App& command, TrainRequest& request) {
@@ -290,10 +301,10 @@ void add_train(CLI::App& program, Action& action) {
   add_adapter_options(command, options->request);
   add_size_options(command, options->request.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] {
+  command.callback([options, &action, &command] {
     take_adapters(options->request);
     settle_model(options->request.model, options->request.model_options);
-    action = [options] { return run_train(*options); };
+    action = [options, &command] { return run_train(*options, command); };
   });
 }
 

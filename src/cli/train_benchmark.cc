@@ -83,21 +83,16 @@ int run_train_benchmark(TrainBenchmarkCommand& options) {
   return measuring.exit_code(document.records);
 }
 
-void add_rank_benchmark_options(CLI::App& command, RankBenchmarkRequest& ranks) {
-  static const std::map<std::string, ReduceBy> ways = {{"direct", ReduceBy::direct}, {"library", ReduceBy::library}};
-  static const std::map<std::string, ZeroStage> stages = {
-      {"0", ZeroStage::none}, {"1", ZeroStage::optimizer}, {"2", ZeroStage::gradients}};
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--reduce",
-          [&ranks](const std::vector<std::string>& names) {
-            for (const std::string& name : names) ranks.formats.push_back(find_reduce_format(name));
-          },
-          "under mpirun: how gradients are summed, comma-separated: f32 (default), bf16, bf16-f32sum, f16, f16-f32sum")
-      ->delimiter(',');
-  add_choice(command, "--reduce-by", ranks.reduce.by, ways, "under mpirun: who sums (default direct)");
-  add_choice(command, "--zero", ranks.stage, stages,
-             "under mpirun: each rank keeps a share of 1: the optimizer's state, 2: and of the gradients");
+/// What a run by several ranks does in one way alone: it times whole steps and writes no records.
+constexpr const char* misfits_of_ranks[] = {"--mode",  "--fusion",        "--graphs",    "--seconds",
+                                            "--meter", "--meter-command", "--meter-url", "--store"};
+
+void refuse_misfits_of_ranks(const TrainBenchmarkRequest& request, const CLI::App& command) {
+  for (const char* name : misfits_of_ranks) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0) fail_user("{}: not with several ranks; drop it", name);
+  }
+  if (request.warmups.size() > 1) fail_user("--warmup: one number with several ranks");
 }
 
 RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {
@@ -119,14 +114,23 @@ RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {
   return ranks;
 }
 
-/// Under a launcher of MPI every rank runs the grid; rank 0 tells.
-int run_benchmark(TrainBenchmarkCommand& options) {
-  if (!is_launched_as_rank()) return run_train_benchmark(options);
+bool is_divided(const ShardOptions& shard) {
+  return !shard.shard.empty() || shard.every_machine == EveryMachine::yes;
+}
+
+/// Under a launcher of MPI every rank runs the grid, and rank 0 tells; with --shard its ranks are shards, and no group.
+int run_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
+  if (!is_launched() || is_divided(options.shard)) refuse_rank_options(command);
+  if (!is_launched_as_rank() || is_divided(options.shard)) return run_train_benchmark(options);
   const MachineFacts facts = facts_for(options.machine, options.request.device);
   return as_rank(1, [&](Group& group) {
-    if (group.size() == 1) return run_train_benchmark(options);
+    RankBenchmarkRequest request;
+    agreed(group, [&] {
+      refuse_misfits_of_ranks(options.request, command);
+      request = rank_request(options);
+    });
     const std::atomic<bool>& interrupted = watch_interrupts();
-    const Document document = rank_benchmark(rank_request(options), facts, group, &interrupted);
+    const Document document = rank_benchmark(request, facts, group, &interrupted);
     if (group.rank() == 0) deliver(document, options.outputs);
     return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
   });
@@ -141,21 +145,23 @@ void add_train_benchmark(CLI::App& program, Action& action) {
       "example: assay train --benchmark cs336-small --precision fp32,mixed-bf16 --batch 4 --seq 128,256 --warmup 5");
   command.add_flag_callback("--benchmark", [] {}, "measure time instead of training");
   add_shape_options(command, options->request);
-  add_rank_benchmark_options(command, options->ranks);
+  add_reduce_list(command, options->ranks.formats);
+  add_reduce_by(command, options->ranks.reduce.by);
+  add_zero(command, options->ranks.stage);
   add_output_options(command, options->outputs);
   add_record_outputs(command, options->outputs);
   add_store_option(command, options->store);
   add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] {
-    action = [options] {
+  command.callback([options, &action, &command] {
+    action = [options, &command] {
       std::vector<std::string> models;
       for (const std::string& list : options->request.models) {
         for (const std::string& model : split(list)) models.push_back(model);
       }
       settle_models(models, options->request.model_options);
       options->request.models = models;
-      return run_benchmark(*options);
+      return run_benchmark(*options, command);
     };
   });
 }

@@ -13,15 +13,20 @@
 
 namespace assay {
 
+/// What became of a rank.
+struct RankEnding {
+  int rank = 0;          ///< -1: it is not known which.
+  std::string why = {};  ///< "(process 4711) has died"
+};
+
 /// A rank that others wait for has ended, or said that it ends.
 class RankLost : public Error {
  public:
-  RankLost(int of_rank, const std::string& what_became_of_it)
-      : Error(ExitCode::lacking, fmt::format("rank {} {}", of_rank, what_became_of_it)),
-        rank(of_rank),
-        why(what_became_of_it) {}
-  int rank;         ///< -1: it is not known which.
-  std::string why;  ///< "(process 4711) has died"
+  /// `more`: of the sentence, not of what is handed on.
+  explicit RankLost(RankEnding of_rank, const std::string& more = "")
+      : Error(ExitCode::lacking, fmt::format("rank {} {}{}", of_rank.rank, of_rank.why, more)),
+        ending(std::move(of_rank)) {}
+  RankEnding ending;
 };
 
 /// Bytes for another rank, and from one.
@@ -68,8 +73,9 @@ class Group {
   /// Sums `values` of `dtype` (f32, bf16 or f16) over all ranks in place, every addition in that dtype, in an order
   /// that is the transport's own. Here: a balanced tree over what all ranks sent to all.
   virtual std::unique_ptr<Exchange> begin_sum(int channel, std::span<std::byte> values, DType dtype);
-  /// This rank ends before its end: the others' waits throw RankLost with `why` ("ended: disk full"). The last call.
-  virtual void leave(const std::string& why) = 0;
+  /// This rank ends before its end: the others' waits throw RankLost with `ending`, which is of the rank that ends all
+  /// of this, here or elsewhere ("ended: disk full"). The last call.
+  virtual void leave(const RankEnding& ending) = 0;
 };
 
 /// Waits. Throws RankLost.
@@ -94,7 +100,7 @@ class SingleProcess : public Group {
   std::string transport() const override { return "a single process"; }
   bool is_one_process() const override { return true; }
   std::unique_ptr<Exchange> begin(int channel, std::span<const Outgoing> out, std::span<const Incoming> in) override;
-  void leave(const std::string&) override {}
+  void leave(const RankEnding&) override {}
 };
 
 /// The same error on every rank of a group, that of the lowest rank that had one.

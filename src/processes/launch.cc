@@ -30,7 +30,10 @@ const AssayMpiCalls& open_module() {
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   const std::filesystem::path file = folder / module_file;
   if (!std::filesystem::exists(file, ignored))
-    fail_without_mpi("this build has no MPI: install libopenmpi-dev and openmpi-bin and build again");
+    fail_without_mpi(
+        fmt::format("{} is not there: this build has no MPI, nor have packages; install libopenmpi-dev and "
+                    "openmpi-bin and build from source",
+                    file.string()));
   // Plug-ins of Open MPI look for its symbols among those of the program.
   void* const module = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (module == nullptr) fail_without_mpi(::dlerror());
@@ -41,6 +44,16 @@ const AssayMpiCalls& open_module() {
 }
 
 }  // namespace
+
+bool is_launched() {
+  return std::ranges::any_of(counts, [](const char* name) { return std::getenv(name) != nullptr; }) ||
+         std::getenv(pmix_rank) != nullptr;
+}
+
+void leave_launcher() {
+  for (const char* name : counts) ::unsetenv(name);
+  ::unsetenv(pmix_rank);
+}
 
 bool is_launched_as_rank() {
   const auto says_several = [](const char* variable) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@ constexpr int first_data_tag = 2;
 constexpr int most_channels = 30001;  ///< MPI promises tags up to 32767.
 constexpr std::size_t largest_message = std::size_t{1} << 30;
 constexpr double between_looks_s = 0.1;
+constexpr std::size_t most_last_words = 512;
 
 template <DType dtype>
 void add_16_bit(const void* values, void* sum, std::size_t count) {
@@ -42,6 +44,15 @@ bool is_alive(std::int64_t process) {
   return ::kill(static_cast<pid_t>(process), 0) == 0 || errno == EPERM;
 }
 
+/// "1 (process 4711) has died": as it travels.
+std::string words_of(const RankEnding& ending) {
+  return fmt::format("{} {}", ending.rank, ending.why).substr(0, most_last_words - 1);
+}
+RankEnding ending_in(const std::string& words) {
+  const auto space = words.find(' ');
+  return {std::atoi(words.c_str()), space == std::string::npos ? "" : words.substr(space + 1)};
+}
+
 /// Who of the others is still there.
 class Watch {
  public:
@@ -62,13 +73,14 @@ class Watch {
     const double now = now_s();
     if (now - looked_s_ < between_looks_s) return;
     looked_s_ = now;
-    for (const Neighbour& one : neighbours_) {
-      if (!is_alive(one.process)) throw RankLost(one.rank, fmt::format("(process {}) has died", one.process));
-    }
-    std::array<char, 512> text{};
+    std::array<char, most_last_words> text{};
     const int leaving = calls_.take_text(last_words_tag, text.data(), text.size());
-    if (leaving >= 0) throw RankLost(leaving, text.data());
-    if (now - since_s > patience_s_) throw RankLost(-1, fmt::format("or another: no answer for {:.0f} s", patience_s_));
+    if (leaving >= 0) throw RankLost(ending_in(text.data()));
+    for (const Neighbour& one : neighbours_) {
+      if (!is_alive(one.process)) throw RankLost({one.rank, fmt::format("(process {}) has died", one.process)});
+    }
+    if (now - since_s > patience_s_)
+      throw RankLost({-1, fmt::format("or another: no answer for {:.0f} s", patience_s_)});
   }
 
  private:
@@ -167,9 +179,9 @@ class MpiGroup : public Group {
   }
 
   /// Short texts leave at once. Nothing is moved on any more: what is under way may name memory that is gone.
-  void leave(const std::string& why) override {
+  void leave(const RankEnding& ending) override {
     left_ = true;
-    last_words_ = why.substr(0, 500);
+    last_words_ = words_of(ending);
     for (int other = 0; other < size_; ++other) {
       if (other != rank_) calls_.send(other, last_words_tag, last_words_.data(), last_words_.size());
     }

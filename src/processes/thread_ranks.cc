@@ -26,13 +26,21 @@ struct MeetingPlace {
   int size;
   std::mutex mutex;
   std::map<MeetingKey, Meeting> meetings;
-  std::vector<std::optional<std::string>> gone;  ///< Why a rank left.
+  std::vector<std::optional<RankEnding>> gone;  ///< Of the ranks that left.
 };
 
 class ThreadExchange : public Exchange {
  public:
   ThreadExchange(std::shared_ptr<MeetingPlace> place, MeetingKey key, int rank, std::vector<Incoming> in)
       : place_(std::move(place)), key_(key), rank_(rank), in_(std::move(in)) {}
+
+  /// Given up: what others would copy is about to go.
+  ~ThreadExchange() override {
+    if (done_) return;
+    const std::lock_guard lock(place_->mutex);
+    const auto meeting = place_->meetings.find(key_);
+    if (meeting != place_->meetings.end()) meeting->second.sent[index(rank_)].reset();
+  }
 
   bool test() override {
     if (done_) return true;
@@ -74,7 +82,7 @@ class ThreadExchange : public Exchange {
     for (int other = 0; other < place_->size; ++other) {
       const bool awaited =
           other != rank_ && (!meeting.took[index(rank_)][index(other)] || !meeting.took[index(other)][index(rank_)]);
-      if (awaited && place_->gone[index(other)]) throw RankLost(other, *place_->gone[index(other)]);
+      if (awaited && place_->gone[index(other)]) throw RankLost(*place_->gone[index(other)]);
     }
     return false;
   }
@@ -102,10 +110,10 @@ class ThreadRank : public Group {
     return std::make_unique<ThreadExchange>(place_, key, rank_, std::vector<Incoming>(in.begin(), in.end()));
   }
 
-  void leave(const std::string& why) override {
+  void leave(const RankEnding& ending) override {
     const std::lock_guard lock(place_->mutex);
-    std::optional<std::string>& gone = place_->gone[static_cast<std::size_t>(rank_)];
-    if (!gone) gone = why;
+    std::optional<RankEnding>& gone = place_->gone[static_cast<std::size_t>(rank_)];
+    if (!gone) gone = ending;
   }
 
  private:
@@ -137,12 +145,12 @@ class Failures {
 void run_rank(Group& group, const std::function<void(Group&)>& body, Failures& failures) {
   try {
     body(group);
-    group.leave("has ended");
+    group.leave({group.rank(), "has ended"});
   } catch (const RankLost& lost) {
-    group.leave(fmt::format("ended: {}", lost.what()));
+    group.leave(lost.ending);
     failures.add(std::current_exception(), false);
   } catch (const std::exception& error) {
-    group.leave(fmt::format("ended: {}", error.what()));
+    group.leave({group.rank(), fmt::format("ended: {}", error.what())});
     failures.add(std::current_exception(), true);
   }
 }

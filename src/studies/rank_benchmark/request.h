@@ -22,7 +22,7 @@ struct RankBenchmarkRequest {
   std::vector<ReduceFormat> formats;  ///< Empty: that of `reduce`.
   ReduceOptions reduce;
   ZeroStage stage = ZeroStage::none;
-  std::int64_t warmup = 2;
+  std::int64_t warmup = 5;
   std::int64_t steps = 10;  ///< Timed.
   StepVariant step = {};    ///< On the whole of each rank's part at once.
   std::string device = "cpu";

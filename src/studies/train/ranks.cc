@@ -73,14 +73,18 @@ std::string program_hash() {
   return sha256_file("/proc/self/exe");
 }
 
-std::string words_on_instructions(Group& group, const MachineFacts& facts) {
-  const std::vector<std::string> all = all_gather(group, to_string(facts.isa));
-  const auto other = std::ranges::find_if(all, [&](const std::string& one) { return one != all[0]; });
-  if (other == all.end()) return "";
-  return fmt::format(
-      "rank {} computes with other instruction sets ({}) than rank 0 ({}): its gradients may differ in their last bits "
-      "from what another rank would have found",
-      other - all.begin(), *other, all[0]);
+SharedInstructions shared_instructions(Group& group, const InstructionSets& mine) {
+  const std::vector<InstructionSets> all = all_gather_values(group, mine);
+  SharedInstructions shared{all.front(), ""};
+  for (const InstructionSets& one : all) shared.sets = shared.sets & one;
+  const std::string first = to_string(all.front());
+  const auto other = std::ranges::find_if(all, [&](const InstructionSets& one) { return to_string(one) != first; });
+  if (other == all.end()) return shared;
+  shared.words = fmt::format(
+      "rank {} computes with other instruction sets ({}) than rank 0 ({}): all take those that every rank has ({}), so "
+      "that replicas stay the same; sums may differ from those of one machine",
+      other - all.begin(), to_string(*other), first, to_string(shared.sets));
+  return shared;
 }
 
 void check_same_weights(Group& group, const std::string& hash, std::int64_t steps) {

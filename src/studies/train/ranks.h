@@ -22,8 +22,12 @@ void check_same_everywhere(Group& group, const std::vector<SharedFact>& facts);
 /// SHA-256 of the running program's file.
 std::string program_hash();
 
-/// A sentence where ranks compute with different instruction sets: allowed, but their sums may differ; else empty.
-std::string words_on_instructions(Group& group, const MachineFacts& facts);
+/// What all ranks may compute with.
+struct SharedInstructions {
+  InstructionSets sets;  ///< Those that every rank has: updates that round otherwise would let replicas drift apart.
+  std::string words;     ///< A sentence where ranks have different ones; else empty.
+};
+SharedInstructions shared_instructions(Group& group, const InstructionSets& mine);
 
 /// Throws a SharedError that names the ranks whose parameters are not those that most ranks have.
 void check_same_weights(Group& group, const std::string& hash, std::int64_t steps);

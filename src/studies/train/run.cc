@@ -93,7 +93,7 @@ class TrainingRun {
     try {
       run_steps();
     } catch (const RankLost& lost) {
-      report_.failure = std::make_exception_ptr(RankLost(lost.rank, lost.why + kept_words()));
+      report_.failure = std::make_exception_ptr(RankLost(lost.ending, kept_words()));
     } catch (const std::exception&) {
       report_.failure = std::current_exception();
     }
@@ -125,11 +125,9 @@ class TrainingRun {
 
   void join_ranks() {
     check_same_everywhere(group_,
-                          {{"another program", group_.is_one_process() ? "" : program_hash()},
-                           {"another model", progress_.options.at("model").dump()},
+                          {{"another model", progress_.options.at("model").dump()},
                            {"other data", input_.identity + input_.eval_identity},
                            {"other options", progress_.options.dump() + rank_options(request_, report_.total)}});
-    if (const std::string words = words_on_instructions(group_, facts_); !words.empty()) say(words);
     trainer_.join(group_, request_.reduce);
     report_.ranks = group_.size();
     report_.reduction = trainer_.reducer()->description();
@@ -398,18 +396,31 @@ void claim(const TrainRequest& request, const TrainCallbacks& callbacks, std::op
     fail_user("{}: holds a training; --resume goes on with it, --overwrite replaces it", request.out.string());
 }
 
-std::string failure_words(const std::exception_ptr& failure) {
+RankEnding ending_of(const Group& group, const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
+  } catch (const RankLost& lost) {
+    return lost.ending;
   } catch (const std::exception& error) {
-    return error.what();
+    return {group.rank(), fmt::format("ended: {}", error.what())};
   }
+}
+
+/// The machine as all ranks have it: of one program, with the instruction sets that each has.
+MachineFacts shared_facts(Group& group, const MachineFacts& facts, const TrainCallbacks& callbacks) {
+  check_same_everywhere(group, {{"another program", group.is_one_process() ? "" : program_hash()}});
+  const SharedInstructions instructions = shared_instructions(group, facts.isa);
+  if (!instructions.words.empty() && callbacks.say) callbacks.say(instructions.words);
+  MachineFacts shared = facts;
+  shared.isa = instructions.sets;
+  return shared;
 }
 
 }  // namespace
 
-TrainReport train(const TrainRequest& request, const MachineFacts& facts, const TrainCallbacks& callbacks,
+TrainReport train(const TrainRequest& request, const MachineFacts& own_facts, const TrainCallbacks& callbacks,
                   Group& group) {
+  const MachineFacts facts = group.size() == 1 ? own_facts : shared_facts(group, own_facts, callbacks);
   std::optional<TrainingFolder> folder;
   agreed(group, [&] {
     check_adapters(request);
@@ -440,7 +451,7 @@ TrainReport train_as_threads(const TrainRequest& request, const MachineFacts& fa
     if (group.rank() == 0)
       first = std::move(report);
     else if (report.failure)
-      group.leave("ended: " + failure_words(report.failure));
+      group.leave(ending_of(group, report.failure));
   });
   return first;
 }
