@@ -4,6 +4,8 @@
 // after the targets
 #include <hwy/highway.h>
 
+#include <mutex>
+
 #include "base/error.h"
 
 namespace assay::cpu {
@@ -54,9 +56,18 @@ const char* choose_vector_target(const MachineFacts& facts) {
   // Better targets have lower bits.
   const std::int64_t above_avx2 = HWY_AVX2 - 1;
   const std::int64_t refused = (facts.isa.avx512 ? 0 : above_avx2) | (facts.isa.avx2 ? 0 : above_avx2 | HWY_AVX2);
-  hwy::DisableTargets(refused);
-  const std::int64_t targets = hwy::SupportedTargets();
-  hwy::GetChosenTarget().Update(targets);
+  // Asking for the targets makes the best of them the choice for a moment: never while another thread takes its
+  // kernels.
+  static std::mutex guard;
+  static std::int64_t refused_before = -1;
+  static std::int64_t targets = 0;
+  const std::scoped_lock lock(guard);
+  if (refused != refused_before) {
+    hwy::DisableTargets(refused);
+    targets = hwy::SupportedTargets();
+    hwy::GetChosenTarget().Update(targets);
+    refused_before = refused;
+  }
   if ((targets & above_avx2) != 0) return "avx512";
   return (targets & HWY_AVX2) != 0 ? "avx2" : "baseline";
 #else
