@@ -62,6 +62,7 @@ TEST_F(CliLora, AdaptersLearnAreKeptAndStandBesideTheModelOrInIt) {
 TEST_F(CliLora, AResumedTrainingIsTheSameToTheBit) {
   for (const Arguments& way : {Arguments{"--lora", "2"},
                                {"--lora", "2::all-linear", "--base", "int4-weights"},
+                               {"--lora", "2", "--precision", "mixed-fp8"},
                                {"--lora", "2", "--lora-dropout", "0.1", "--precision", "mixed-bf16"}}) {
     const auto with = [&](Arguments more) {
       more.insert(more.end(), way.begin(), way.end());
@@ -106,7 +107,7 @@ TEST_F(CliLora, AShapeNeedsNoWeights) {
   fs::create_directory(folder_.path() / "shape");
   write_text(folder_.path() / "shape/config.json", file("model/config.json"));
   const auto memory_of = [&](const Arguments& more) {
-    Arguments arguments = {"memory", "--seq", "8", "--precision", "fp32", "--json"};
+    Arguments arguments = {"memory", "--seq", "8", "--precision", "fp32", "--json", "-"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
@@ -128,8 +129,8 @@ TEST_F(CliLora, AShapeNeedsNoWeights) {
 
 TEST_F(CliLora, MemoryOfAdaptersIsLessThanOfTheModel) {
   const auto cells = [&](const Arguments& more) {
-    Arguments arguments = {"memory",      "model", "--mode", "train",       "--seq", "8",
-                           "--recompute", "none",  "--json", "--precision", "fp32"};
+    Arguments arguments = {"memory",      "model", "--mode", "train", "--seq",       "8",
+                           "--recompute", "none",  "--json", "-",     "--precision", "fp32"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -1,8 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace assay {
+
+/// The name of a history, in front of "<x, w or dy>.<layer>".
+inline constexpr std::string_view scale_history_prefix = "optimizer.float8.";
 
 /// Where op::round_float8 keeps what it saw of a tensor, f32 (float8_history_size). Between steps a training moves
 /// `largest` to the front of the steps before and clears it.

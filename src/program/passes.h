@@ -110,7 +110,8 @@ Program differentiate(const Program& program, const DifferentiateOptions& option
 
 /// What becomes of the scales of round_products_to_float8.
 enum class ScaleHistory : std::uint8_t {
-  kept,  ///< Float8Training::delayed has a state a tensor, "optimizer.float8.<x, w or dy>.<layer>".
+  kept,  ///< Each tensor that changes has one, a state: Float8Training::delayed takes the scale from it, and all count
+         ///< in it what the scale let in (float8_history.h).
   none   ///< Every scale is of the values themselves.
 };
 /// Rounds what linear layers and their gradients multiply to 8 bits, each value once (op::round_float8): x and W to

@@ -77,7 +77,8 @@ class Rounder {
       node.attributes.width = tile;
       node.attributes.rows = one.operand == Operand::w ? tile : 1;
     }
-    if (keeps_history_) {
+    // What never changes needs none: its own largest is that of the steps before.
+    if (keeps_history_ && !from.constant) {
       node.inputs.push_back(history(one.operand, reader.path));
       node.outputs.push_back(node.inputs.back());
     }
@@ -87,7 +88,7 @@ class Rounder {
 
   /// One state for all that is computed again of it.
   ValueId history(Operand operand, const std::string& path) {
-    const std::string name = fmt::format("optimizer.float8.{}.{}", word(operand), path);
+    const std::string name = fmt::format("{}{}.{}", scale_history_prefix, word(operand), path);
     const auto known = histories_.find(name);
     if (known != histories_.end()) return known->second;
     return histories_[name] = add({name, DType::f32, {dim(float8_history_size)}, Source::state, false});

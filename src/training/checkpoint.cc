@@ -305,6 +305,9 @@ void save_training(TrainingFolder& folder, const Model& model, Trainer& trainer,
                    const std::map<std::string, Tensor>& elsewhere) {
   if (const std::optional<std::string> name = nonfinite_tensor(model, trainer))
     fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), *name);
+  for (const auto& [name, tensor] : elsewhere) {
+    if (!all_finite(tensor.view())) fail_user("{}: not saved, tensor '{}' is not finite", folder.path().string(), name);
+  }
   folder.replace([&](const fs::path& to) {
     if (trains_adapters(model)) {
       const Json config = adapter_config(model, trainer.options().adapter_dropout);

@@ -19,10 +19,10 @@ namespace assay {
 //
 //   config.json, model.safetensors      the model as it is published: names, orientation, a tied weight once
 //   tokenizer.json, vocab.txt, ...      as the model's folder has them
-//   optimizer.safetensors               optimizer.m.<parameter>, optimizer.v.<parameter> as the trainer holds them
+//   optimizer.safetensors               optimizer.m.<parameter>, .v., .m_scale., .v_scale., and the histories of scales
+//                                       (optimizer.float8.*), as the trainer holds them
 //   training.json                       {"format": ..., "steps", "updates", "updates_before", "loss_scale", "options",
-//   "losses",
-//                                       "held_out": [{"step", "correct", "of", "mean_loss"}],
+//                                       "losses", "held_out": [{"step", "correct", "of", "mean_loss"}],
 //                                       "held_out_data"}
 //   adapter_config.json, adapter_model.safetensors
 //                                       of a training of adapters, in the place of config.json, model.safetensors and

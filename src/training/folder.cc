@@ -141,6 +141,11 @@ void put_in_place(const fs::path& saved, const fs::path& folder) {
     take_away(folder / weights_file);
     sync_folder(folder);
   }
+  const bool has_adapters = is_there(saved / adapter_weights_file) && is_there(saved / adapter_config_file);
+  if (has_adapters && !is_same_content(saved / adapter_config_file, folder / adapter_config_file)) {
+    take_away(folder / adapter_weights_file);
+    sync_folder(folder);
+  }
   for (const fs::path& file : stale) take_away(file);
   for (const char* name : support_files) move_into_place(saved, folder, name);
   for (const char* name :

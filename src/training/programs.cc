@@ -8,6 +8,7 @@
 #include "model/families.h"
 #include "model/lora.h"
 #include "program/builder.h"
+#include "program/float8_history.h"
 #include "program/update_list.h"
 #include "training/parameter_use.h"
 
@@ -94,26 +95,30 @@ Program step_program(const ModelConfig& config, const TrainingOptions& options) 
 /// By the name of each parameter, whether this rank updates it.
 using IsOwn = std::map<std::string, bool>;
 
-IsOwn own_parameters(const Program& step, const std::vector<int>& owners, const Sharding& sharding) {
+IsOwn own_parameters(const TrainingPrograms& programs, const Sharding& sharding) {
   IsOwn own;
-  std::size_t parameter = 0;
-  for (const Value& value : step.values) {
-    if (!is_parameter(value)) continue;
-    own[value.name] = owners.empty() || owners[parameter] == sharding.rank;
-    ++parameter;
+  for (const Value& value : programs.step.values) {
+    if (is_parameter(value))
+      own[value.name] = programs.owners.empty() || programs.owners.at(value.name) == sharding.rank;
   }
   return own;
 }
 
-std::vector<int> owners_of(const Program& step, const Sharding& sharding) {
+std::map<std::string, int> owners_of(const Program& step, const Sharding& sharding) {
   if (sharding.stage == ZeroStage::none || sharding.ranks == 1) return {};
+  std::vector<std::string> names;
   std::vector<std::int64_t> elements;
   for (const Value& value : step.values) {
-    if (is_parameter(value)) elements.push_back(element_count(concrete(value.shape, {})));
+    if (!is_parameter(value)) continue;
+    names.push_back(value.name);
+    elements.push_back(element_count(concrete(value.shape, {})));
   }
   if (std::ssize(elements) < sharding.ranks)
     fail_user("--zero: {} parameters cannot be shared among {} ranks", elements.size(), sharding.ranks);
-  return balanced_owners(elements, sharding.ranks);
+  const std::vector<int> ranks = balanced_owners(elements, sharding.ranks);
+  std::map<std::string, int> owners;
+  for (std::size_t i = 0; i < names.size(); ++i) owners[names[i]] = ranks[i];
+  return owners;
 }
 
 Program norm_program(const Program& step, const IsOwn& own) {
@@ -207,8 +212,8 @@ struct Updated {
 
 void append_operands(Builder& b, const Updated& one, const OptimizerOptions& options, Node& update) {
   const bool adam = options.kind == OptimizerKind::adamw;
-  const auto state = [&](const char* prefix, DType dtype, const SymbolicShape& shape) {
-    return b.state(prefix + one.parameter.name, dtype, shape);
+  const auto state = [&](std::string_view prefix, DType dtype, const SymbolicShape& shape) {
+    return b.state(std::string(prefix) + one.parameter.name, dtype, shape);
   };
   const SymbolicShape& shape = one.parameter.shape;
   const auto written = [&](ValueId id) {
@@ -216,7 +221,7 @@ void append_operands(Builder& b, const Updated& one, const OptimizerOptions& opt
     update.outputs.push_back(id);
   };
   written(state("", one.parameter.dtype, shape));
-  update.inputs.push_back(state("grad.", one.gradient, shape));
+  update.inputs.push_back(state(gradient_prefix, one.gradient, shape));
   written(adam || options.beta1 > 0 ? state("optimizer.m.", one.states.dtype, shape) : no_value);
   if (!adam) return;
   written(state("optimizer.v.", one.states.dtype, shape));
@@ -371,6 +376,11 @@ std::vector<FinishedGradient> finishing_order(const Program& step) {
   return order;
 }
 
+int owner_of(const TrainingPrograms& programs, const std::string& parameter) {
+  const auto owner = programs.owners.find(parameter);
+  return owner == programs.owners.end() ? -1 : owner->second;
+}
+
 std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int ranks) {
   std::vector<std::size_t> order(elements.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -416,7 +426,7 @@ TrainingPrograms training_programs(const ModelConfig& config, const TrainingOpti
   programs.step = step_program(config, options);
   if (options.parts != StepParts::whole) return programs;
   programs.owners = owners_of(programs.step, options.sharding);
-  const IsOwn own = own_parameters(programs.step, programs.owners, options.sharding);
+  const IsOwn own = own_parameters(programs, options.sharding);
   if (takes_norms(options)) programs.norms = norm_program(programs.step, own);
   const std::vector<UpdateGroup> groups = update_groups(programs.step, config, options);
   for (const UpdateGroup& group : groups) programs.rates.push_back(group.rate);

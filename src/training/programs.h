@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -83,10 +84,13 @@ struct TrainingPrograms {
   /// count_lost_updates outputs lost.<node>, s32 (parameters of the node).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
-  /// The rank that updates each parameter, in the order of step.values; empty where all ranks update all.
-  std::vector<int> owners;
+  /// The rank that updates each parameter, by its name; empty where all ranks update all.
+  std::map<std::string, int> owners;
   std::vector<NamedMoment> moments;  ///< Of all parameters, those that other ranks update too.
 };
+
+/// The rank that updates the parameter; -1: all.
+int owner_of(const TrainingPrograms& programs, const std::string& parameter);
 
 /// A gradient is called this and then as its parameter.
 inline constexpr std::string_view gradient_prefix = "grad.";
@@ -119,8 +123,7 @@ std::vector<int> balanced_owners(const std::vector<std::int64_t>& elements, int 
 
 /// What an optimizer and the scales of 8-bit products keep beside parameters and gradients begins so.
 inline constexpr std::string_view optimizer_prefix = "optimizer.";
-/// Whether it is the history of a scale (op::round_float8): "optimizer.float8.<x, w or dy>.<layer>".
-inline constexpr std::string_view scale_history_prefix = "optimizer.float8.";
+/// Whether it is the history of a scale (op::round_float8).
 bool is_scale_history(const Value& value);
 /// Whether the value is a parameter's gradient in a step program.
 bool is_gradient(const Value& value);

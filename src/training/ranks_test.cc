@@ -36,6 +36,7 @@ struct RankCase {
   ModelConfig config;
   std::function<TrainingData()> data;  ///< Knows the order of an epoch: each rank makes its own.
   std::string precision = "fp32";
+  TrainingStorage storage = {};
 };
 
 ModelConfig small_cs336() {
@@ -52,6 +53,13 @@ RankCase language_case(const std::string& precision) {
     return random_windows(ids, {rank_test_batch, 12}, 1, "text");
   };
   return {"cs336 " + precision, small_cs336(), data, precision};
+}
+
+/// Moments as codes in blocks, gradients in 16 bits.
+RankCase narrow_storage_case() {
+  RankCase one = language_case("fp32");
+  one.storage = {&find_state_format("8bit", "--states"), DType::bf16};
+  return one;
 }
 
 /// The last batch of an epoch has two rows: fewer than four ranks.
@@ -72,6 +80,7 @@ RankCase classifier_case() {
 TrainingOptions rank_options_of(const RankCase& one) {
   TrainingOptions options;
   options.precision = choose_precision(one.precision, "", std::nullopt);
+  options.storage = one.storage;
   options.optimizer.clip_norm = 0.5;
   options.optimizer.weight_decay = 0.1;
   if (one.config.family->dropout != Dropout::absent) options.dropout = 0.1;
@@ -143,7 +152,8 @@ void expect_same(const Trained& a, const Trained& b, const std::string& what) {
 
 TEST(Ranks, EqualOneProcessThatWorksTheirPartsToTheBit) {
   constexpr std::int64_t steps = 20;
-  for (const RankCase& one : {language_case("fp32"), language_case("mixed-fp16"), classifier_case()}) {
+  for (const RankCase& one :
+       {language_case("fp32"), language_case("mixed-fp16"), language_case("mixed-fp8"), classifier_case()}) {
     for (const int ranks : {2, 4}) {
       const Trained parts = in_parts(one, steps, ranks);
       EXPECT_LT(parts.losses.back(), parts.losses.front());
@@ -155,13 +165,14 @@ TEST(Ranks, EqualOneProcessThatWorksTheirPartsToTheBit) {
 }
 
 TEST(Ranks, SharesOfTheStateChangeNothing) {
-  const RankCase one = language_case("fp32");
   ReduceOptions reduce;
   reduce.bucket_bytes = 4096;
-  for (const int ranks : {2, 3}) {
-    const Trained whole = in_ranks(one, 6, ranks, reduce);
-    for (const ZeroStage stage : {ZeroStage::optimizer, ZeroStage::gradients})
-      expect_same(in_ranks(one, 6, ranks, reduce, stage), whole, fmt::format("{} ranks", ranks));
+  for (const RankCase& one : {language_case("fp32"), language_case("mixed-fp8"), narrow_storage_case()}) {
+    for (const int ranks : {2, 3}) {
+      const Trained whole = in_ranks(one, 6, ranks, reduce);
+      for (const ZeroStage stage : {ZeroStage::optimizer, ZeroStage::gradients})
+        expect_same(in_ranks(one, 6, ranks, reduce, stage), whole, fmt::format("{}, {} ranks", one.name, ranks));
+    }
   }
 }
 

@@ -80,8 +80,9 @@ ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const Reduce
 ///
 /// Direct: each rank sums a share of a bucket's elements (a tensor with an owner: the owner all of it),
 ///   sum = ((0 + g_0) + g_1) + ...   in rank order, g_r rounded to the wire's dtype,
-/// in the format's sum dtype. With f32 that is, to the bit, what one process adds up that works the ranks' parts one
-/// after another. Every rank, the summing one too, then holds the sum rounded to the wire's dtype: the same bits.
+/// in the format's sum dtype. With f32 that is, to the bit, what one process adds up in f32 that works the ranks'
+/// parts one after another. Every rank, the summing one too, then holds the sum rounded to the wire's dtype: the same
+/// bits.
 class GradientReducer {
  public:
   /// Buckets that are under way at once, so that what they take stays small.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -44,18 +45,13 @@ bool counts_steps(const Trainer& trainer) {
   return trainer.options().optimizer.kind == OptimizerKind::adamw;
 }
 
-std::vector<std::string> parameters_of(const Trainer& trainer) {
-  std::vector<std::string> names;
+/// By name.
+std::map<std::string, Shape> parameters_of(const Trainer& trainer) {
+  std::map<std::string, Shape> shapes;
   for (const Value& value : trainer.programs().step.values) {
-    if (is_parameter(value)) names.push_back(value.name);
+    if (is_parameter(value)) shapes.emplace(value.name, concrete(value.shape, {}));
   }
-  return names;
-}
-
-Tensor& moment(Trainer& trainer, const MomentName& name, const std::string& parameter) {
-  Tensor* found = trainer.state().find(std::string(name.state) + parameter);
-  ASSAY_ASSERT(found != nullptr);
-  return *found;
+  return shapes;
 }
 
 /// A tensor of the file that is as wide as the moment that it is to become.
@@ -80,9 +76,9 @@ std::int64_t steps_in(const Safetensors& file, const std::string& name) {
 }
 
 /// One number for all.
-std::int64_t common_steps(const Safetensors& file, const Model& model, const std::vector<std::string>& parameters) {
+std::int64_t common_steps(const Safetensors& file, const Model& model, const std::map<std::string, Shape>& parameters) {
   std::int64_t steps = -1;
-  for (const std::string& parameter : parameters) {
+  for (const auto& [parameter, shape] : parameters) {
     const std::string name = torch_name(model, parameter) + step_entry;
     const std::int64_t own = steps_in(file, name);
     if (steps >= 0 && own != steps)
@@ -108,9 +104,9 @@ void export_optimizer(const fs::path& file, const Model& model, const Trainer& t
   const auto steps = static_cast<float>(trainer.updates());
   std::vector<Tensor> made;
   std::vector<NamedTensor> tensors;
-  const std::vector<std::string> parameters = parameters_of(trainer);
+  const std::map<std::string, Shape> parameters = parameters_of(trainer);
   made.reserve(parameters.size() * moment_names(trainer).size());
-  for (const std::string& parameter : parameters) {
+  for (const auto& [parameter, shape] : parameters) {
     const std::string name = torch_name(model, parameter);
     for (const MomentName& one : moment_names(trainer)) {
       const Tensor* held = trainer.state().find(std::string(one.state) + parameter);
@@ -126,27 +122,29 @@ void export_optimizer(const fs::path& file, const Model& model, const Trainer& t
 
 std::int64_t import_optimizer(const fs::path& file, const Model& model, Trainer& trainer) {
   const Safetensors read = open_safetensors(file);
-  const std::vector<std::string> parameters = parameters_of(trainer);
+  const std::map<std::string, Shape> parameters = parameters_of(trainer);
   std::set<std::string> known;
-  for (const std::string& parameter : parameters) {
+  for (const auto& [parameter, shape] : parameters) {
     const std::string name = torch_name(model, parameter);
     const StoredOrder order = order_in_training(model, parameter);
     for (const MomentName& one : moment_names(trainer)) {
-      wanted_tensor(read, name + one.torch, stored_shape(moment(trainer, one, parameter).shape(), order));
+      wanted_tensor(read, name + one.torch, stored_shape(shape, order));
       known.insert(name + one.torch);
     }
     known.insert(name + step_entry);
   }
   const std::int64_t steps = counts_steps(trainer) ? common_steps(read, model, parameters) : 0;
   refuse_unknown(read, known);
-  for (const std::string& parameter : parameters) {
+  for (const auto& [parameter, shape] : parameters) {
     for (const MomentName& one : moment_names(trainer)) {
-      Tensor& to = moment(trainer, one, parameter);
+      const std::string own = std::string(one.state) + parameter;
+      if (!trainer.state().holds(own)) continue;  // Another rank's.
+      Tensor& to = *trainer.state().find(own);
       const StoredTensor& from = *read.find(torch_name(model, parameter) + one.torch);
       const Tensor values =
           converted(from_stored(from.view(), order_in_training(model, parameter), model.config).view(), to.dtype());
       std::memcpy(to.data(), values.data(), to.bytes());
-      trainer.state().store(std::string(one.state) + parameter);
+      trainer.state().store(own);
     }
   }
   trainer.set_updates(steps);

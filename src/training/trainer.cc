@@ -26,25 +26,14 @@ void set_scalar(Plan& plan, const std::string& name, float value) {
 
 /// -1: every rank.
 int owner_of_gradient(const TrainingPrograms& programs, const Value& gradient) {
-  std::size_t parameter = 0;
-  for (const Value& value : programs.step.values) {
-    if (programs.owners.empty() || !is_parameter(value)) continue;
-    if (value.name == std::string_view(gradient.name).substr(gradient_prefix.size())) return programs.owners[parameter];
-    ++parameter;
-  }
-  return -1;
+  return owner_of(programs, gradient.name.substr(gradient_prefix.size()));
 }
 
 /// Of gradients that never lie in memory all at once.
 std::int64_t passing_bytes(const TrainingPrograms& programs, const TrainingOptions& options) {
   if (options.sharding.stage != ZeroStage::gradients || programs.owners.empty()) return 0;
-  std::vector<GradientSize> sizes;
-  for (const FinishedGradient& one : finishing_order(programs.step)) {
-    const Value& value = programs.step.value(one.value);
-    sizes.push_back({element_count(concrete(value.shape, {})), value.dtype});
-  }
   const GradientBytes bytes = gradient_bytes(programs, options.sharding.ranks);
-  const ReduceTraffic traffic = reduce_traffic(sizes, {}, options.sharding.ranks);
+  const ReduceTraffic traffic = reduce_traffic(gradient_sizes(programs.step), {}, options.sharding.ranks);
   return std::max<std::int64_t>(0, bytes.all - bytes.most_owned - traffic.under_way_bytes);
 }
 
@@ -66,9 +55,9 @@ StateBytes state_bytes_by_use(const TrainingPrograms& programs) {
     for (std::size_t id = 0; id < program->values.size(); ++id) {
       const Value& value = program->values[id];
       if (value.source != Source::state || !counted.insert(value.name).second) continue;
-      std::int64_t& of_use = value.name.starts_with("grad.")        ? bytes.gradients
-                             : value.name.starts_with("optimizer.") ? bytes.moments
-                                                                    : bytes.parameters;
+      std::int64_t& of_use = is_gradient(value)    ? bytes.gradients
+                             : is_parameter(value) ? bytes.parameters
+                                                   : bytes.moments;
       of_use += storage_bytes(*program, static_cast<ValueId>(id), {});
     }
   }
@@ -77,6 +66,15 @@ StateBytes state_bytes_by_use(const TrainingPrograms& programs) {
 
 std::int64_t state_bytes(const TrainingPrograms& programs) {
   return state_bytes_by_use(programs).total();
+}
+
+std::vector<GradientSize> gradient_sizes(const Program& step) {
+  std::vector<GradientSize> sizes;
+  for (const FinishedGradient& one : finishing_order(step)) {
+    const Value& value = step.value(one.value);
+    sizes.push_back({element_count(concrete(value.shape, {})), value.dtype});
+  }
+  return sizes;
 }
 
 GradientBytes gradient_bytes(const TrainingPrograms& programs, int ranks) {
@@ -226,14 +224,11 @@ void Trainer::hand_out_parameters() {
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   std::vector<std::string> received;
-  std::size_t parameter = 0;
-  for (const Value& value : programs_.step.values) {
-    if (!is_parameter(value)) continue;
-    const int owner = programs_.owners[parameter++];
-    Tensor& tensor = *state_.find(value.name);
+  for (const auto& [name, owner] : programs_.owners) {
+    Tensor& tensor = *state_.find(name);
     if (owner != group_->rank()) {
       in.push_back({owner, {tensor.data(), tensor.bytes()}});
-      received.push_back(value.name);
+      received.push_back(name);
     }
     for (int rank = 0; rank < group_->size() && owner == group_->rank(); ++rank) {
       if (rank != owner) out.push_back({rank, {tensor.data(), tensor.bytes()}});
@@ -253,18 +248,13 @@ std::map<std::string, Tensor> Trainer::gather_moments() const {
   std::map<std::string, Tensor> gathered;
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  std::map<std::string, int> owners;
-  for (const Value& value : programs_.step.values) {
-    if (is_parameter(value) && owners.size() < programs_.owners.size())
-      owners.emplace(value.name, programs_.owners[owners.size()]);
-  }
   for (const NamedMoment& moment : programs_.moments) {
-    const auto owner = owners.find(moment.parameter);
-    if (owner == owners.end() || owner->second == 0) continue;
+    const int owner = owner_of(programs_, moment.parameter);
+    if (owner <= 0) continue;
     if (group_->rank() == 0) {
       Tensor& to = gathered.emplace(moment.name, Tensor(moment.dtype, moment.shape)).first->second;
-      in.push_back({owner->second, {to.data(), to.bytes()}});
-    } else if (group_->rank() == owner->second) {
+      in.push_back({owner, {to.data(), to.bytes()}});
+    } else if (group_->rank() == owner) {
       const Tensor& own = *state_.find(moment.name);
       out.push_back({0, {own.data(), own.bytes()}});
     }
@@ -372,8 +362,30 @@ void Trainer::begin_scale_histories() {
   }
 }
 
+/// A rank sees its own rows: the largest of a step is that of all of them, and its last run that of the last rank.
+void Trainer::share_what_scales_saw() {
+  std::vector<float*> histories;
+  std::vector<float> mine;
+  for (const Value& value : programs_.step.values) {
+    if (!is_scale_history(value)) continue;
+    histories.push_back(state_.find(value.name)->as<float>());
+    mine.insert(mine.end(), histories.back(), histories.back() + float8_before);
+  }
+  if (group_ == nullptr || mine.empty()) return;
+  for (const std::vector<std::byte>& bytes : all_gather(*group_, std::as_bytes(std::span(mine)))) {
+    const auto* its = reinterpret_cast<const float*>(bytes.data());
+    for (float* const history : histories) {
+      const float largest = std::max(history[float8_largest], its[float8_largest]);
+      std::copy_n(its, std::size_t{float8_before}, history);
+      history[float8_largest] = largest;
+      its += float8_before;
+    }
+  }
+}
+
 /// What this step saw stands before what the steps before it did.
 void Trainer::turn_scale_histories() {
+  share_what_scales_saw();
   for (const Value& value : programs_.step.values) {
     if (!is_scale_history(value)) continue;
     float* history = state_.find(value.name)->as<float>();

@@ -122,6 +122,7 @@ class Trainer {
   UpdateResult before_update(std::int64_t step, std::optional<double> norm);
   std::int64_t lost_updates() const;
   void begin_scale_histories();
+  void share_what_scales_saw();
   void turn_scale_histories();
 
   TrainingOptions options_;
@@ -150,6 +151,8 @@ struct GradientBytes {
   std::int64_t most_owned = 0;
 };
 GradientBytes gradient_bytes(const TrainingPrograms& programs, int ranks);
+/// In the order of finishing_order.
+std::vector<GradientSize> gradient_sizes(const Program& step);
 
 /// What training with those programs holds from its first step to its last.
 struct StateBytes {

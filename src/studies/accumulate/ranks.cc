@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "base/error.h"
@@ -165,6 +166,12 @@ void check_rank_sums(const AccumulateRanksRequest& request) {
   }
 }
 
+/// Infinity and NaN are no figures.
+Table::Cell error_cell(double error) {
+  if (!std::isfinite(error)) return Absent{};
+  return error;
+}
+
 std::vector<ColumnOf<RankSumError>> rank_sum_columns() {
   using Row = RankSumError;
   using Cell = Table::Cell;
@@ -181,15 +188,15 @@ std::vector<ColumnOf<RankSumError>> rank_sum_columns() {
         .meaning = "of the summed gradient, relative, against f64",
         .notation = scientific,
         .digits = 2},
-       [](const Row& row) -> Cell { return row.relative; }},
+       [](const Row& row) -> Cell { return error_cell(row.relative); }},
       {{.key = "wire_error",
         .title = "of the wire",
         .meaning = "the same of an exact sum of what travels, rounded once",
         .notation = scientific,
         .digits = 2},
-       [](const Row& row) -> Cell { return row.wire_relative; }},
+       [](const Row& row) -> Cell { return error_cell(row.wire_relative); }},
       {{.key = "times", .title = "adding / wire", .meaning = "error over that of the wire", .digits = 3},
-       [](const Row& row) -> Cell { return row.relative / row.wire_relative; }},
+       [](const Row& row) -> Cell { return error_cell(row.relative / row.wire_relative); }},
       {{.key = "lost",
         .title = "lost",
         .meaning = "additions of a value other than 0 that left the sum as it was",
@@ -204,22 +211,28 @@ std::vector<ColumnOf<RankSumError>> rank_sum_columns() {
 /// Where adding costs no more than the wire does by itself.
 constexpr double holds_within = 2;
 
+bool is_held(const RankSumError& row) {
+  return row.not_finite == 0 && !(row.relative > holds_within * row.wire_relative);
+}
+
+std::string words_on_error(const RankSumError& row) {
+  if (row.not_finite > 0) return fmt::format("at {} ranks sums overflow", row.ranks);
+  if (!(row.wire_relative > 0)) return fmt::format("at {} ranks the wire itself makes no error", row.ranks);
+  return fmt::format("at {} ranks {:.3g} times the wire's own error", row.ranks, row.relative / row.wire_relative);
+}
+
 std::string words_on_scale(const std::vector<RankSumError>& rows, RankSum algorithm, DType wire, DType sum) {
-  std::int64_t holds = 0;
-  double last = 0;
-  std::int64_t most = 0;
-  for (const RankSumError& row : rows) {
-    if (row.algorithm != algorithm || row.wire != wire || row.sum != sum) continue;
-    const double times = row.relative / row.wire_relative;
-    if (times <= holds_within && row.not_finite == 0) holds = std::max(holds, row.ranks);
-    if (row.ranks >= most) last = times;
-    most = std::max(most, row.ranks);
-  }
+  std::vector<RankSumError> own;
+  std::ranges::copy_if(rows, std::back_inserter(own), [&](const RankSumError& row) {
+    return row.algorithm == algorithm && row.wire == wire && row.sum == sum;
+  });
+  std::ranges::stable_sort(own, {}, &RankSumError::ranks);
   const std::string way = fmt::format("{}, {} on the wire, {} sums", name(algorithm), name(wire), name(sum));
-  const std::string at_most = fmt::format("at {} ranks {:.3g} times the wire's own error", most, last);
-  if (holds == most) return fmt::format("{}: holds at every number of ranks asked; {}.", way, at_most);
-  if (holds == 0) return fmt::format("{}: holds at none of the numbers of ranks asked; {}.", way, at_most);
-  return fmt::format("{}: holds up to {} ranks; {}.", way, holds, at_most);
+  const std::string at_most = words_on_error(own.back());
+  const auto fails = std::ranges::find_if_not(own, is_held);
+  if (fails == own.end()) return fmt::format("{}: holds at every number of ranks asked; {}.", way, at_most);
+  if (fails == own.begin()) return fmt::format("{}: does not hold from {} ranks on; {}.", way, fails->ranks, at_most);
+  return fmt::format("{}: holds up to {} ranks; {}.", way, std::prev(fails)->ranks, at_most);
 }
 
 Figure rank_errors_figure(const AccumulateRanksRequest& request, const std::vector<RankSumError>& rows) {
@@ -232,7 +245,7 @@ Figure rank_errors_figure(const AccumulateRanksRequest& request, const std::vect
         Figure::Series& series = figure.series.emplace_back();
         series.name = fmt::format("{}, {}, {} sums", name(algorithm), name(wire), name(sum));
         for (const RankSumError& row : rows) {
-          if (row.algorithm == algorithm && row.wire == wire && row.sum == sum)
+          if (row.algorithm == algorithm && row.wire == wire && row.sum == sum && std::isfinite(row.relative))
             series.points.push_back({.x = static_cast<double>(row.ranks), .y = row.relative});
         }
       }
@@ -277,7 +290,7 @@ RankSumError rank_sum_error(const RankGradients& gradients, std::int64_t ranks, 
     }
     error_squares += (found - exact) * (found - exact);
   }
-  result.relative = std::sqrt(error_squares / exact_squares);
+  result.relative = result.not_finite > 0 ? INFINITY : std::sqrt(error_squares / exact_squares);
   result.wire_relative = std::sqrt(wire_squares / exact_squares);
   result.lost =
       static_cast<double>(adder.without_effect) / static_cast<double>(std::max<std::int64_t>(1, adder.additions));

@@ -42,6 +42,7 @@ struct RankSumError {
   DType wire = DType::bf16;
   DType sum = DType::f32;
   double relative = 0;       ///< |sum - exact| / |exact|, Euclidean over the elements; exact: in f64, of f32 gradients.
+                             ///< Infinite where a sum is; NaN where all gradients are 0.
   double wire_relative = 0;  ///< The same of the exact sum of what the wire's dtype makes of the gradients, rounded
                              ///< once to it: no way of adding goes below it but by luck.
   double lost = 0;           ///< Share of additions of a value that is not 0 that left the sum as it was.

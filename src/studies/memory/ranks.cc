@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -12,15 +11,6 @@ namespace {
 
 /// Forward, backward and update take about 1 : 2 : 0.4 of a step; docs/distributed.md has it measured.
 constexpr double backward_share = 0.6;
-
-std::vector<GradientSize> gradient_sizes(const TrainingPrograms& programs) {
-  std::vector<GradientSize> sizes;
-  for (const FinishedGradient& one : finishing_order(programs.step)) {
-    const Value& value = programs.step.value(one.value);
-    sizes.push_back({element_count(concrete(value.shape, {})), value.dtype});
-  }
-  return sizes;
-}
 
 std::int64_t stored_parameter_bytes(const TrainingPrograms& programs) {
   std::int64_t bytes = 0;
@@ -32,13 +22,9 @@ std::int64_t stored_parameter_bytes(const TrainingPrograms& programs) {
 
 /// Of the rank that owns most.
 std::int64_t most_moment_bytes(const TrainingPrograms& programs, int ranks) {
-  std::map<std::string, int> owners;
-  for (const Value& value : programs.step.values) {
-    if (is_parameter(value)) owners.emplace(value.name, programs.owners.empty() ? 0 : programs.owners[owners.size()]);
-  }
   std::vector<std::int64_t> held(static_cast<std::size_t>(programs.owners.empty() ? 1 : ranks));
   for (const NamedMoment& moment : programs.moments)
-    held[static_cast<std::size_t>(owners.at(moment.parameter))] +=
+    held[static_cast<std::size_t>(std::max(0, owner_of(programs, moment.parameter)))] +=
         element_count(moment.shape) * static_cast<std::int64_t>(size_of(moment.dtype));
   return std::ranges::max(held);
 }
@@ -61,7 +47,8 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   const TrainingPrograms programs = training_programs(model.config, options);
   RankCell one{.cell = cell, .ranks = ranks, .stage = stage};
   one.optimizer_bytes = most_moment_bytes(programs, static_cast<int>(ranks));
-  const ReduceTraffic traffic = reduce_traffic(gradient_sizes(programs), request.ranks.reduce, static_cast<int>(ranks));
+  const ReduceTraffic traffic =
+      reduce_traffic(gradient_sizes(programs.step), request.ranks.reduce, static_cast<int>(ranks));
   one.exchange_bytes = traffic.scratch_bytes;
   one.buckets = traffic.buckets;
   // Sums come back to all ranks; where each updates its own parameters, those do.
