@@ -15,10 +15,6 @@ namespace {
 constexpr const char* aims_of_cells[] = {"latency", "energy", "memory"};
 constexpr const char* aims_of_batches[] = {"throughput"};
 
-bool is_baseline_row(const Record& row) {
-  return row.setting.precision == row.setting.baseline;
-}
-
 /// Of a loss that must be at most so much; `unit` stands behind the figures.
 std::string beyond(const char* what, const std::optional<double>& loss, double most, bool counts_unmeasured) {
   if (!loss) return counts_unmeasured ? "" : fmt::format("{} was not measured", what);
@@ -30,6 +26,7 @@ std::vector<std::string> precisions_of(std::span<const VerdictSource> sources) {
   std::vector<std::string> names;
   for (const VerdictSource& source : sources) {
     for (const Record& record : source.records) {
+      if (record.setting.engine) continue;
       const std::string name = record.setting.precision.substr(0, record.setting.precision.find('['));
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
@@ -128,7 +125,7 @@ void answer(std::span<const char* const> aims, const std::vector<Choice>& choice
 }  // namespace
 
 std::string too_lossy(const Record& row, const MostLoss& most) {
-  if (is_baseline_row(row)) return "";
+  if (is_baseline(row.setting)) return "";
   const Difference& loss = *row.difference;
   std::string why = beyond("its KL", loss.kl_mean, most.kl, most.counts_unmeasured);
   if (why.empty() && most.perplexity) {

@@ -3,7 +3,6 @@
 
 #include "rules/physics.h"
 #include "rules/rule_tables.h"
-#include "tensor/block_format.h"
 
 namespace assay {
 namespace {
@@ -36,24 +35,20 @@ bool is_as_stored(const Record& record) {
   return precision != nullptr && takes_formats(precision->scheme);
 }
 
-/// Of a weight, scales aside.
-int stored_bits(const Precision& precision) {
-  if (precision.blocks == nullptr) return static_cast<int>(8 * size_of(precision.weights));
-  return static_cast<int>(8 * precision.blocks->bytes / precision.blocks->elements);
-}
-
 Judgement expects_size(const Cell& cell, const Record& row) {
   const Precision* precision = precision_row(row);
   if (&row == cell.baseline || !is_f32_stored(cell.baseline) || !precision || is_overridden(row)) return {};
   if (is_as_stored(row) || !row.memory->model_bytes || cell.baseline->memory->model_bytes.value_or(0) <= 0) return {};
+  const SizeShare* const share = size_share(stored_bits(*precision));
+  if (share == nullptr) return {};
   const auto bytes = static_cast<double>(*row.memory->model_bytes);
   const auto baseline_bytes = static_cast<double>(*cell.baseline->memory->model_bytes);
-  const SizeShare& share = size_share(stored_bits(*precision));
   const double ratio = bytes / baseline_bytes;
-  const std::string what = fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.setting.precision, megabytes(bytes),
-                                       ratio, cell.baseline->setting.precision, megabytes(baseline_bytes), share.words);
-  if (contains(share.counted, ratio)) return expected(what);
-  const double excess = bytes - baseline_bytes * std::clamp(ratio, share.counted.low, share.counted.high);
+  const std::string what =
+      fmt::format("{} stores {}, {:.3f} of {}'s {} ({})", row.setting.precision, megabytes(bytes), ratio,
+                  cell.baseline->setting.precision, megabytes(baseline_bytes), share->words);
+  if (contains(share->counted, ratio)) return expected(what);
+  const double excess = bytes - baseline_bytes * std::clamp(ratio, share->counted.low, share->counted.high);
   return unexpected(
       what, fmt::format("{} {} than that is stored", megabytes(std::abs(excess)), excess > 0 ? "more" : "less"));
 }

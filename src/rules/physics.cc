@@ -6,15 +6,15 @@
 #include <iterator>
 
 #include "base/units.h"
+#include "tensor/block_format.h"
 
 namespace assay {
 namespace {
 
 constexpr SizeShare size_shares[] = {
-    {32, "the same", {1.0, 1.0}, {0.9, 1.12}},
-    {16, "half", {0.495, 0.505}, {0.45, 0.62}},
-    {8, "about a quarter", {0.25, 0.30}, {0.2, 0.62}},
-    {4, "about an eighth", {0.125, 0.20}, {0.1, 0.6}},
+    {32, "the same", {1.0, 1.0}, {0.9, 1.12}},          {16, "half", {0.495, 0.505}, {0.45, 0.62}},
+    {8, "about a quarter", {0.25, 0.30}, {0.2, 0.62}},  {6, "about a fifth", {0.1875, 0.27}, {0.15, 0.6}},
+    {5, "about a sixth", {0.156, 0.235}, {0.125, 0.6}}, {4, "about an eighth", {0.125, 0.20}, {0.1, 0.6}},
 };
 
 }  // namespace
@@ -39,10 +39,15 @@ double most_speedup(double peak_ratio, double byte_ratio) {
   return std::max({1.0, peak_ratio, byte_ratio});
 }
 
-const SizeShare& size_share(int bits) {
+int stored_bits(const Precision& precision) {
+  if (precision.blocks == nullptr) return static_cast<int>(8 * size_of(precision.weights));
+  return static_cast<int>(8 * precision.blocks->bytes / precision.blocks->elements);
+}
+
+const SizeShare* size_share(int bits) {
   const auto known = std::find_if(std::begin(size_shares), std::end(size_shares),
                                   [bits](const SizeShare& share) { return share.bits == bits; });
-  return known == std::end(size_shares) ? size_shares[0] : *known;
+  return known == std::end(size_shares) ? nullptr : known;
 }
 
 bool is_usual_perplexity(Range perplexity, const KnownModel& model) {

@@ -4,6 +4,7 @@
 
 #include "rules/known_models.h"
 #include "rules/range.h"
+#include "tensor/precision.h"
 
 namespace assay {
 
@@ -32,8 +33,10 @@ struct SizeShare {
   Range counted;      ///< In bytes that were counted: 8-bit weights come with scales, and norms and biases stay wider.
   Range printed;      ///< In what others print: files hold more than weights, and embeddings often stay wider.
 };
-/// Of a width that is none of the table's that of 32 bits.
-const SizeShare& size_share(int bits);
+/// Of a weight that the row stores, its scales aside.
+int stored_bits(const Precision& precision);
+/// Null for a width of which nothing is expected.
+const SizeShare* size_share(int bits);
 inline bool contains(Range range, double value) {
   return range.low <= value && value <= range.high;
 }

@@ -28,13 +28,19 @@ TEST(Physics, ASpeedUpHasItsReason) {
 }
 
 TEST(Physics, WhatIsCountedIsJudgedMoreNarrowlyThanWhatIsPrinted) {
-  for (const int bits : {4, 8, 16, 32}) {
-    const SizeShare& share = size_share(bits);
+  for (const int bits : {4, 5, 6, 8, 16, 32}) {
+    ASSERT_NE(size_share(bits), nullptr);
+    const SizeShare& share = *size_share(bits);
     EXPECT_EQ(share.bits, bits);
     EXPECT_TRUE(contains(share.counted, bits / 32.0)) << bits;
     EXPECT_LE(share.printed.low, share.counted.low);
     EXPECT_GE(share.printed.high, share.counted.high);
   }
+  EXPECT_EQ(size_share(7), nullptr);
+}
+
+TEST(Physics, EachPrecisionHasItsShare) {
+  for (const Precision& row : precision_table()) EXPECT_NE(size_share(stored_bits(row)), nullptr) << row.name;
 }
 
 TEST(Physics, PerplexityIsThatOfTheModel) {

@@ -82,6 +82,7 @@ std::vector<VerdictCell> verdict_cells(std::span<const std::string> rows, std::s
   for (const VerdictSource& source : sources) {
     const std::size_t first = cells.size();
     for (const Record& record : source.records) {
+      if (record.setting.engine) continue;  // Another program's is no row of ours.
       const auto asked = std::find(rows.begin(), rows.end(), without_overrides(record.setting.precision));
       if (asked == rows.end()) continue;
       auto cell = std::find_if(cells.begin() + static_cast<std::ptrdiff_t>(first), cells.end(),
@@ -105,7 +106,8 @@ std::vector<std::string> verdict_rows(std::span<const std::string> asked) {
 
 bool has_row_of(std::span<const Record> records, std::span<const std::string> rows) {
   return std::any_of(records.begin(), records.end(), [&](const Record& record) {
-    return std::find(rows.begin(), rows.end(), without_overrides(record.setting.precision)) != rows.end();
+    return !record.setting.engine &&
+           std::find(rows.begin(), rows.end(), without_overrides(record.setting.precision)) != rows.end();
   });
 }
 

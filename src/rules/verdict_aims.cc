@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 
+#include "results/identity.h"
 #include "rules/physics.h"
 #include "rules/range.h"
 #include "rules/verdict_parts.h"
@@ -163,7 +164,7 @@ std::string bytes_words(const Record& row) {
 }
 
 bool is_scored_baseline(const Record& row) {
-  return row.setting.precision == row.setting.baseline && *quality_kind(row) != '\0';
+  return is_baseline(row.setting) && *quality_kind(row) != '\0';
 }
 
 /// What quality it loses against the baseline: log-perplexity in nats, or accuracy as a share; of the baseline none.

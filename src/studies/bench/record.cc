@@ -1,6 +1,7 @@
 #include "studies/bench/record.h"
 
 #include "results/derive.h"
+#include "results/identity.h"
 #include "studies/shared/setting.h"
 
 namespace assay {
@@ -13,7 +14,7 @@ Setting bench_setting(const Model& model, const BenchRequest& request, const Mac
 
 void close_record(const BenchRequest& request, Record& record) {
   mark_share(request.division, record);
-  if (request.baseline_rows == BaselineRows::of_another_shard && record.setting.precision == "fp32")
+  if (request.baseline_rows == BaselineRows::of_another_shard && is_baseline(record.setting))
     record.share.made().compared_only = true;
   Energy& energy = record.energy.made();
   set_prices(request.energy, energy);
