@@ -10,7 +10,9 @@ ShardPart keep_part(BenchRequest& request, std::int64_t cells) {
     fail_user("--shard with --baseline: models are compared with one another in one process; drop one of them");
   const std::vector<Contender> contenders = asked_contenders(request);
   const std::size_t baselines = request.baseline == Baseline::added && contenders.size() > 1 ? 1 : 0;
-  const auto rows = static_cast<std::int64_t>(contenders.size() - baselines);
+  const bool has_engines = !request.peers.empty() || !request.beside.empty();
+  // Other programs' rows stand beside ours: a cell with them stays whole.
+  const auto rows = has_engines ? std::int64_t{1} : static_cast<std::int64_t>(contenders.size() - baselines);
   const ShardPart part = take_part(request.division, {cells, rows});
   if (part.is_empty() || part.rows.end - part.rows.first == rows) return part;
   request.precisions.clear();

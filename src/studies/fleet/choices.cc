@@ -42,7 +42,7 @@ const Record* choice_row(const ChoosingGroup& group, const Record& like) {
   const Record* found = nullptr;
   for (const FleetMachine* machine : group.machines) {
     for (const FleetRecord& one : machine->records) {
-      const bool is_it = one.record->setting.precision == like.setting.precision &&
+      const bool is_it = !one.record->setting.engine && one.record->setting.precision == like.setting.precision &&
                          stand_together(one.record->setting, like.setting, Level::cell);
       if (is_it) found = one.record;
     }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "results/fields.h"
@@ -24,11 +23,41 @@ std::string content_of(const Record& record) {
   return seal_of(Json::parse(to_json(record).dump(-1, ' ', false, OrderedJson::error_handler_t::replace)));
 }
 
-/// A run's records, each content once.
+/// How final a copy's record is: a store that is copied while its run goes on holds what later copies have otherwise.
+enum class Standing : std::uint8_t { not_scored_yet, of_an_open_run, of_an_ended_run };
+
+Standing standing_of_copy(const Record& record, const StoredRun& run) {
+  if (run.ended) return Standing::of_an_ended_run;
+  const bool waits = record.quality && record.quality->quality_status.state == QualityState::not_scored_yet;
+  return waits ? Standing::not_scored_yet : Standing::of_an_open_run;
+}
+
+/// A record of one of a run's copies.
+struct GatheredRecord {
+  Record record;
+  std::string content;
+  Standing standing;
+};
+
+/// A run's records, each content once, and of one measurement only the most final ones.
 struct GatheredRun {
   StoredRun run;
-  std::vector<Record> records;
-  std::set<std::string> contents;
+  std::vector<GatheredRecord> records;
+  std::map<std::string, std::vector<std::size_t>> places;  ///< By measurement, in `records`.
+
+  /// Whether it is one more.
+  bool take(const std::string& measurement, GatheredRecord one) {
+    for (const std::size_t place : places[measurement]) {
+      GatheredRecord& known = records[place];
+      if (known.content == one.content) return false;
+      if (known.standing == one.standing) continue;
+      if (one.standing > known.standing) known = std::move(one);
+      return false;
+    }
+    places[measurement].push_back(records.size());
+    records.push_back(std::move(one));
+    return true;
+  }
 };
 
 /// Of one run whose stores were copied at several times: that it ended, where one of them says so.
@@ -42,11 +71,14 @@ std::map<std::string, GatheredRun> gathered(std::vector<ExchangedRun> runs, std:
     const auto [place, is_new] = by_uid.try_emplace(one.run.uid, GatheredRun{one.run, {}, {}});
     GatheredRun& run = place->second;
     if (!is_new) take_over(one.run, run.run);
+    std::map<std::string, int> seen;  // A document may hold a measurement more than once.
     for (StoredRecord& stored : one.records) {
-      if (run.contents.insert(content_of(stored.record)).second)
-        run.records.push_back(std::move(stored.record));
-      else
-        ++repeated;
+      const std::string key = identity_key(stored.record);
+      const std::string measurement = fmt::format("{} {}", key, seen[key]++);
+      GatheredRecord record{std::move(stored.record), {}, Standing::not_scored_yet};
+      record.content = content_of(record.record);
+      record.standing = standing_of_copy(record.record, one.run);
+      if (!run.take(measurement, std::move(record))) ++repeated;
     }
   }
   return by_uid;
@@ -57,7 +89,7 @@ FleetRun judged_run(GatheredRun gathered) {
   run.machine = Json::parse(run.run.machine, nullptr, false);
   if (!run.machine.is_object()) run.machine = Json::object();
   Document document;
-  document.records = std::move(gathered.records);
+  for (GatheredRecord& one : gathered.records) document.records.push_back(std::move(one.record));
   document = believed(std::move(document));
   run.records = std::move(document.records);
   run.findings = std::move(document.findings);

@@ -60,7 +60,9 @@ bool is_unfinished(const GridState::Held& held) {
 
 /// Of commands that can go on where they stopped.
 std::string resuming(const std::string& grid) {
-  return grid.starts_with("assay bench ") || grid.starts_with("assay study ") ? " --resume" : "";
+  const bool generates = grid.find(" --generate") != std::string::npos;
+  const bool goes_on = (grid.starts_with("assay bench ") && !generates) || grid.starts_with("assay study ");
+  return goes_on ? " --resume" : "";
 }
 
 void add_missing_shards(const GridKey& key, const GridState& grid, std::vector<MissingPart>& missing) {
