@@ -128,15 +128,17 @@ void Companion::resume() {
 /// Its output has ended: so has it, or it is about to.
 CompanionReply Companion::ended() {
   int status = 0;
+  std::string how = "its process closed its output, and was ended";
   if (wait_for_end(process_, end_grace_s, status)) {
     exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     ::kill(-process_, SIGKILL);  // What it started.
     process_ = 0;
+    how = ending_words(exit_code_);
   } else {
     end_group();
   }
   const std::string words = last_words(said());
-  end_ = CompanionReply{Kind::ended, ending_words(exit_code_) + (words.empty() ? "" : ": " + words)};
+  end_ = CompanionReply{Kind::ended, how + (words.empty() ? "" : ": " + words)};
   return *end_;
 }
 
@@ -146,15 +148,17 @@ CompanionReply Companion::give_up(Kind kind, const std::string& sentence) {
   return *end_;
 }
 
-/// False where it no longer reads. A program that does not read is not waited for longer than for an answer.
-bool Companion::write_line(std::string line) {
+/// False where it no longer reads (whoever measures ignores SIGPIPE). A program that does not read is waited for as
+/// long as for an answer, which then will not come.
+bool Companion::write_line(std::string line, double end_s) {
   line += '\n';
   for (std::size_t done = 0; done < line.size();) {
     const ssize_t wrote = ::write(input_.get(), line.data() + done, line.size() - done);
     if (wrote > 0) done += static_cast<std::size_t>(wrote);
     if (wrote < 0 && errno == EAGAIN) {
       pollfd room{input_.get(), POLLOUT, 0};
-      if (::poll(&room, 1, 1000) == 0) return true;  // Its answer will not come either.
+      ::poll(&room, 1, longest_look_ms);
+      if (now_s() >= end_s || is_set(interrupted_)) return true;
     } else if (wrote < 0 && errno != EINTR) {
       return false;
     }
@@ -173,8 +177,12 @@ std::optional<std::string> Companion::take_line() {
 CompanionReply Companion::hear(double most_s) {
   if (end_) return *end_;
   resume();
+  return hear(most_s, now_s() + most_s);
+}
+
+CompanionReply Companion::hear(double most_s, double end_s) {
   std::array<char, 1 << 16> block;
-  for (const double end_s = now_s() + most_s;;) {
+  while (true) {
     if (auto line = take_line()) return {Kind::answered, std::move(*line)};
     if (heard_.size() > longest_reply) return give_up(Kind::silent, "its process said more than a line");
     const double left_s = end_s - now_s();
@@ -194,8 +202,9 @@ CompanionReply Companion::ask(const std::string& line, double most_s) {
   if (end_) return *end_;
   ASSAY_ASSERT(line.find('\n') == std::string::npos);
   resume();
-  if (!write_line(line)) return ended();
-  return hear(most_s);
+  const double end_s = now_s() + most_s;
+  if (!write_line(line, end_s)) return ended();
+  return hear(most_s, end_s);
 }
 
 double Companion::processor_s() const {

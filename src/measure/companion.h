@@ -71,7 +71,9 @@ class Companion {
   void end_group();
   CompanionReply ended();
   CompanionReply give_up(CompanionReply::Kind kind, const std::string& sentence);
-  bool write_line(std::string line);
+  /// `most_s` ends at `end_s`.
+  CompanionReply hear(double most_s, double end_s);
+  bool write_line(std::string line, double end_s);
   std::optional<std::string> take_line();
 
   std::string name_;

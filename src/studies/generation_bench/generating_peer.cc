@@ -23,6 +23,9 @@ PeerTask generation_task(const BenchGroup& group, const BenchGroup::Member& memb
           .most_s = group.request().peer_seconds};
 }
 
+/// Of a turn's time beyond its tokens': above, it did something else too.
+constexpr double beside_tokens = 0.1;
+
 }  // namespace
 
 GeneratingPeer::GeneratingPeer(const BenchGroup& group, const BenchGroup::Member& member, const GenerationCell& cell,
@@ -45,7 +48,7 @@ bool GeneratingPeer::prepare(std::vector<Record>& records) {
       record.outcome.status = failure->status;
       record.outcome.reason = fmt::format("{} {}", task_.peer.name, failure->reason);
     } else {
-      record_operations(task_, process_.operations(), group_.request().emulated, group_.facts(), record);
+      record_operations(task_, operations_of(record), group_.request().emulated, group_.facts(), record);
     }
   }
   if (records[place_].outcome.status != Status::ok) return false;
@@ -60,7 +63,7 @@ Subject GeneratingPeer::subject(std::function<void()> run, std::function<double(
           .read_result =
               [this] {
                 process_.stop();
-                if (decoded_) token_ms_.push_back(process_.token_ms());
+                if (decoded_) note_tokens();
                 return process_.last_value();
               },
           .last_run_s = std::move(run_s),
@@ -89,6 +92,17 @@ Subject GeneratingPeer::decode_subject() {
       });
 }
 
+void GeneratingPeer::note_tokens() {
+  const std::vector<double>& ms = process_.token_ms();
+  token_ms_.push_back(ms);
+  const double tokens_s = std::accumulate(ms.begin(), ms.end(), 0.0) * 1e-3;
+  reads_prompt_too_ = reads_prompt_too_ || process_.last_run_s() > (1 + beside_tokens) * tokens_s;
+}
+
+const std::vector<PeerOperation>& GeneratingPeer::operations_of(const Record& record) const {
+  return record.setting.mode == Mode::decode ? process_.decode_operations() : process_.operations();
+}
+
 void GeneratingPeer::record(const BenchGroup& group, const PhaseSeries& phase, Record& record) {
   const std::size_t before = std::min(token_ms_.size(), 1 + phase.series.warm_up_ms.size());
   const std::size_t count = std::min(phase.series.raw_ms.size(), token_ms_.size() - before);
@@ -96,11 +110,19 @@ void GeneratingPeer::record(const BenchGroup& group, const PhaseSeries& phase, R
   const std::vector<std::vector<double>> rounds(first, first + static_cast<std::ptrdiff_t>(count));
   record_generated(group, {cell_, nullptr, phase.series, phase.baseline, rounds}, record);
   if (const auto peak = process_.peak_bytes()) record.memory.made().resident_bytes = peak;
+  if (record.setting.mode == Mode::decode && reads_prompt_too_ && record.energy->energy_j)
+    record.energy =
+        Energy{.energy_status = {EnergyState::no_meter, " of new tokens alone: what was metered reads the prompt too"}};
+  const bool is_finite = record.latency->samples == 0 || process_.is_finite();
+  if (!is_finite) {
+    record.outcome.status = Status::not_finite;
+    record.outcome.reason = "the logits behind the last token hold NaN or infinity";
+  }
   if (const auto& failure = process_.failure()) withdraw_samples(*failure, record);
 }
 
 void GeneratingPeer::record_work(const MachineFacts& facts, std::optional<double> flops, Record& record) const {
-  if (record.latency->samples > 0) record_peer_work(process_.operations(), flops, facts, record);
+  if (record.latency->samples > 0) record_peer_work(operations_of(record), flops, facts, record);
 }
 
 }  // namespace assay

@@ -40,6 +40,10 @@ class GeneratingPeer {
 
  private:
   Subject subject(std::function<void()> run, std::function<double()> run_s);
+  /// Of the decode that just ended.
+  void note_tokens();
+  /// Those of the record's phase.
+  const std::vector<PeerOperation>& operations_of(const Record& record) const;
 
   const BenchGroup& group_;
   const GenerationCell& cell_;
@@ -49,6 +53,7 @@ class GeneratingPeer {
   PeerProcess process_;
   std::vector<std::vector<double>> token_ms_ = {};  ///< Of every decode that was looked at.
   bool decoded_ = false;                            ///< Whether the last turn was one.
+  bool reads_prompt_too_ = false;                   ///< Whether the turns of decodes do more than their tokens.
 };
 
 }  // namespace assay

@@ -116,17 +116,24 @@ void PeerProcess::write_job() const {
 }
 
 void PeerProcess::read_operations(const Json& ready) {
-  try {
-    for (const Json& one : ready.at("ran")) {
-      if (operations_.size() < most_operations) operations_.push_back(operation_in(one));
+  const auto read = [&](const Json& ran, std::vector<PeerOperation>& operations) {
+    for (const Json& one : ran) {
+      if (operations.size() < most_operations) operations.push_back(operation_in(one));
     }
+  };
+  try {
+    read(ready.at("ran"), operations_);
+    if (task_.generation) read(ready.at("ran_in_decode"), decode_operations_);
   } catch (const std::exception& error) {
-    operations_.clear();
     fail(Status::crashed, fmt::format("what it says it ran is malformed: {}", printable_error(error.what(), 200)));
   }
 }
 
 std::optional<PeerFailure> PeerProcess::prepare() {
+  if (!host_.model().config.adapters.empty()) {
+    fail(Status::unsupported, "opens the model without its adapters");
+    return failure_;
+  }
   folder_ = host_.new_folder();
   write_job();
   companion_.emplace(host_.worker_of(task_.peer, folder_));

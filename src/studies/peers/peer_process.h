@@ -82,7 +82,10 @@ class PeerProcess {
   /// f32 logits of that batch, valid until the next call.
   std::optional<TensorView> logits(std::size_t batch);
 
+  /// Of a pass; of generation of a prompt.
   const std::vector<PeerOperation>& operations() const { return operations_; }
+  /// Of generation: of a new token.
+  const std::vector<PeerOperation>& decode_operations() const { return decode_operations_; }
   double processor_s() const { return companion_ ? companion_->processor_s() : 0; }
   std::optional<std::int64_t> peak_bytes() const { return companion_ ? companion_->peak_bytes() : std::nullopt; }
 
@@ -100,6 +103,7 @@ class PeerProcess {
   std::filesystem::path folder_;
   std::optional<Companion> companion_;
   std::vector<PeerOperation> operations_;
+  std::vector<PeerOperation> decode_operations_;
   std::optional<PeerFailure> failure_;
   std::optional<MappedFile> logits_;
   std::vector<double> token_ms_;

@@ -168,6 +168,13 @@ void record_peer_work(std::span<const PeerOperation> operations, std::optional<d
 void record_operations(const PeerTask& task, std::span<const PeerOperation> operations, Emulated emulated,
                        const MachineFacts& facts, Record& record) {
   record.evidence.ledger = ledger_of(operations, task.precision, facts);
+  const bool says =
+      std::ranges::any_of(operations, [](const PeerOperation& one) { return one.kind == PeerOperation::Kind::linear; });
+  if (!says) {
+    record.outcome.status = Status::unsupported;
+    record.outcome.reason = fmt::format("{} does not say what its products with weights ran in", task.peer.name);
+    return;
+  }
   const std::string narrower = other_precision_words(task.precision, operations);
   const std::string other = narrower.empty() ? no_instruction_words(operations, facts) : narrower;
   if (other.empty() || emulated == Emulated::included) return;

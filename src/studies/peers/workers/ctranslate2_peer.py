@@ -72,7 +72,7 @@ class Ctranslate2Peer:
         return np.asarray(result.to(ctranslate2.DataType.float32) if hasattr(result, "to") else result, np.float32)
 
     def ran(self):
-        operand = OPERANDS.get(self.model.compute_type, "f32")
+        operand = OPERANDS.get(self.model.compute_type, "")
         return [Operation(f"compute type {self.model.compute_type}", operand, "linear", "", 1, "its own word")]
 
 
@@ -86,7 +86,6 @@ class GeneratingPeer:
         self.peer = Ctranslate2Peer(job)
         self.model = self.peer.model
         vocabulary = json.loads((job.folder / "converted" / "vocabulary.json").read_text())
-        self.place = {word: index for index, word in enumerate(vocabulary)}
         self.rows = [[vocabulary[index] for index in row] for row in job.batches[0].ids]
 
     def generate(self, count):
@@ -112,6 +111,13 @@ class GeneratingPeer:
 
     def ran(self):
         return self.peer.ran()
+
+    def ran_in_decode(self):
+        return self.peer.ran()
+
+    def is_finite(self):
+        """It gives ids alone: nothing is known."""
+        return True
 
 
 def open_generation(job):

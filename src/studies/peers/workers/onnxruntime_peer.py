@@ -122,7 +122,7 @@ def operand_of(name, arguments):
     if name in OPERANDS:
         return OPERANDS[name]
     types = types_of(arguments)
-    return PROFILED.get(types[0][0], "f32") if types else "f32"
+    return PROFILED.get(types[0][0], "") if types else ""
 
 
 def open_peer(job):

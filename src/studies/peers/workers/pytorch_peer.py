@@ -73,7 +73,7 @@ def operations_of(run):
     for event in seen.events():
         for operation in products_of(event):
             found[operation] += 1
-    return [Operation(name, operand, kind, "", count, "torch.profiler")
+    return [Operation(name, operand, kind, "", count, "the dtypes of inputs in torch.profiler")
             for (name, operand, kind), count in found.most_common()]
 
 
@@ -111,7 +111,8 @@ class GeneratingPeer:
 
     @torch.inference_mode()
     def step(self, ids):
-        return self.model(ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        self.logits = self.model(ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        return self.logits
 
     def read(self, begin, end):
         for first in range(begin, end, self.piece):
@@ -138,8 +139,15 @@ class GeneratingPeer:
             token_ms.append((time.perf_counter() - begin) * 1e3)
         return token_ms, int(following[0])
 
+    def is_finite(self):
+        return bool(torch.isfinite(self.logits).all())
+
     def ran(self):
         return operations_of(self.prefill)
+
+    def ran_in_decode(self):
+        self.keep_first(self.tokens.depth + self.tokens.prompt)
+        return operations_of(lambda: self.step(self.following))
 
 
 def open_generation(job):

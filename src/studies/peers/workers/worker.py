@@ -1,6 +1,7 @@
 """A peer in a process of its own: answers each line of its input, a question as JSON, with a line of JSON.
 
-    {"do": "prepare", "job": file}           {"ran": [operations]}, the first batch taken and run
+    {"do": "prepare", "job": file}           {"ran": [operations]}, the first batch taken and run; of
+                                             generation also "ran_in_decode"
     {"do": "take", "batch": 3}               {"taken": 3}
     {"do": "run"}                            {"seconds": 0.0123, "value": 0.5}: one pass, and its first logit
     {"do": "check"}                          {"finite": true}, of the last pass where ids are real
@@ -10,7 +11,8 @@
 
 Where it cannot, the answer is {"refused": sentence}. A module of the peers has open_peer(job): an object with
 ran() -> [Operation], take(batch), run() -> anything, and logits(what run gave) -> f32 array. One that generates has
-open_generation(job): ran(), prefill() -> (seconds, id), decode() -> ([ms a token], id)."""
+open_generation(job): ran() and ran_in_decode() (of the prompt, of a new token), prefill() -> (seconds, id),
+decode() -> ([ms a token], id), is_finite() of the last logits."""
 import dataclasses
 import importlib
 import json
@@ -34,11 +36,11 @@ class Worker:
             self.peer = module.open_generation(self.job)
             self.prefill(question)
             self.decode(question)
-            return {"ran": [dataclasses.asdict(one) for one in self.peer.ran()]}
+            return {"ran": as_json(self.peer.ran()), "ran_in_decode": as_json(self.peer.ran_in_decode())}
         self.peer = module.open_peer(self.job)
         self.seen = set()
         self.take({"batch": 0})
-        return {"ran": [dataclasses.asdict(one) for one in self.peer.ran()]}
+        return {"ran": as_json(self.peer.ran())}
 
     def prefill(self, question):
         seconds, chosen = self.peer.prefill()
@@ -66,6 +68,8 @@ class Worker:
         return np.asarray(self.peer.logits(self.result), np.float32)
 
     def check(self, question):
+        if self.job.generation is not None:
+            return {"finite": self.peer.is_finite()}
         values = self.values()
         if self.batch.mask is not None and values.shape[:2] == self.batch.mask.shape:
             values = values[self.batch.mask != 0]
@@ -77,6 +81,10 @@ class Worker:
         values = np.ascontiguousarray(self.values())
         values.tofile(question["out"])
         return {"shape": list(values.shape)}
+
+
+def as_json(operations):
+    return [dataclasses.asdict(one) for one in operations]
 
 
 def first_value(values):
