@@ -160,8 +160,10 @@ std::vector<Case> block_adamw_cases(const Operation&) {
   Attributes attributes = update_attributes(AdamW::pytorch, Rounding::stochastic);
   attributes.width = 256;
   for (const Shape& shape : {Shape{1}, Shape{37}, Shape{256}, Shape{65, 129}, Shape{200, 515}}) {
-    for (const DType weight : floats)
-      add_block_update(cases, attributes, {{weight, shape, true, floats[cases.size() % 3]}}, LostUpdates::counted);
+    for (const DType weight : floats) {
+      for (const DType gradient : floats)
+        add_block_update(cases, attributes, {{weight, shape, true, gradient}}, LostUpdates::counted);
+    }
   }
   attributes.adamw = AdamW::cs336;
   attributes.rounding = Rounding::nearest;

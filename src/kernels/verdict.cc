@@ -113,7 +113,7 @@ const char* instruction_set(DType operand, const MachineFacts& facts) {
     case DType::f16:
       return isa.avx512_fp16 ? "avx512_fp16" : nullptr;
     case DType::s8:
-      // Of AVX2 it is vpmaddubsw, whose products are added in 16 bits first.
+      // Of AVX2 it is vpmaddubsw or vpmaddwd: pairs of products.
       return isa.amx_int8      ? "amx_int8"
              : isa.avx512_vnni ? "avx512_vnni"
              : isa.avx_vnni    ? "avx_vnni"

@@ -45,6 +45,7 @@ constexpr Implementation quantized_linear[] = {
     {"amx s8 tiles", quantized_linear_tiles},
     {"avx512 vnni", quantized_linear_vnni},
     {"avx-vnni", quantized_linear_avx_vnni},
+    {"avx2 s8 in 16 bits", quantized_linear_avx2_in_16_bits},
     {"avx2 s8", quantized_linear_avx2},
     {"amx bf16 tiles from 8 bits", quantized_linear_bf16_tiles},
     {"avx512 bf16 dot products from 8 bits", quantized_linear_bf16},

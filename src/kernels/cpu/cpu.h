@@ -37,6 +37,7 @@ Offer quantized_linear_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_vnni(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_few_avx_vnni(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_avx_vnni(const Call& call, const MachineFacts& facts);
+Offer quantized_linear_avx2_in_16_bits(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts);
 Offer quantized_linear_bf16(const Call& call, const MachineFacts& facts);

@@ -33,7 +33,7 @@ struct PackingCost {
 PackingCost packing_cost(const Product& product, const MatmulCode& code) {
   constexpr double straight = 0.15;
   constexpr double transposed = 0.45;
-  constexpr double widened = 1.5;  // and transposed, and then packed
+  constexpr double widened = 1.5;  // and transposed, and then packed: estimated
   const double scale = code.block_rows > micro::vector_rows ? 8 : 1;
   const bool a_transposed = product.a.order == Factor::Order::k_strided;
   const bool b_transposed = product.b.order == Factor::Order::k_contiguous;

@@ -3,6 +3,7 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/few_rows.h"
 #include "kernels/cpu/matmul_codes.h"
+#include "kernels/cpu/matmul_tasks.h"
 #include "kernels/verdict.h"
 
 namespace assay::cpu {
@@ -89,14 +90,23 @@ Offer quantized_linear_avx_vnni(const Call& call, const MachineFacts& facts) {
   return prepare_matmul(linear, facts, codes::avx_vnni());
 }
 
+Offer quantized_linear_avx2_in_16_bits(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (const char* why = unfit_for_s32(linear)) return Declined{why};
+  // Each task widens its panels anew, which costs as much as some five of its rows (estimated).
+  constexpr std::int64_t rows_worth_widening = 32;
+  const MatmulCode code = codes::s8_avx2_in_16_bits();
+  if (divide(linear, code, chunk_of(linear, code)).task_rows < rows_worth_widening)
+    return Declined{"a task has too few rows to widen a panel for"};
+  return prepare_matmul(linear, facts, code);
+}
+
 Offer quantized_linear_avx2(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (const char* why = unfit_for_s32(linear)) return Declined{why};
-  // Widening a panel costs as much as five rows.
-  constexpr std::int64_t rows_worth_widening = 32;
-  return prepare_matmul(linear, facts,
-                        linear.rows >= rows_worth_widening ? codes::s8_avx2_in_16_bits() : codes::s8_avx2());
+  return prepare_matmul(linear, facts, codes::s8_avx2());
 }
 
 Offer quantized_linear_bf16_tiles(const Call& call, const MachineFacts& facts) {

@@ -121,7 +121,8 @@ std::int64_t update_block(const Call& call, const Memory& memory, std::int64_t b
     const double mean = signed_value(memory.in<std::uint8_t>(2)[i]) * m_scale;
     const double square = unsigned_magnitudes.value[memory.in<std::uint8_t>(3)[i]] * v_scale;
     const Moments moments = adam.moments(reader(call, memory, 1)(i), mean, square);
-    finite = finite && std::isfinite(moments.mean) && std::isfinite(moments.square);
+    finite =
+        finite && std::isfinite(static_cast<float>(moments.mean)) && std::isfinite(static_cast<float>(moments.square));
     largest = {std::max(largest.mean, std::abs(moments.mean)), std::max(largest.square, moments.square)};
     lost += update_weight(call, memory, 7, i, adam.weight(reader(call, memory, 0)(i), moments));
     all.push_back(moments);
