@@ -136,10 +136,17 @@ MetricRecord metric_record(const CsvRecord& row) {
   return made;
 }
 
+/// Whether the measurement is this record's own: not of a shard's baseline that another shard has.
+bool has_metrics(const CsvRecord& row) {
+  return !row.record.share->compared_only.value_or(false);
+}
+
 std::vector<MetricRecord> metric_records(std::span<const CsvRecord> records) {
   std::vector<MetricRecord> made;
   made.reserve(records.size());
-  for (const CsvRecord& row : records) made.push_back(metric_record(row));
+  for (const CsvRecord& row : records) {
+    if (has_metrics(row)) made.push_back(metric_record(row));
+  }
   return made;
 }
 
@@ -235,8 +242,10 @@ std::string otlp_of(std::span<const CsvRecord> records) {
 }
 
 std::string prometheus_of(std::span<const CsvRecord> records) {
+  std::vector<MetricRecord> made = metric_records(records);
+  std::ranges::stable_sort(made, {}, &MetricRecord::at);
   std::map<const Field*, std::map<std::string, double>> series;
-  for (const MetricRecord& record : metric_records(records)) {
+  for (const MetricRecord& record : made) {
     const std::string labels = prometheus_labels(record);
     for (const auto& [field, value] : record.values) series[field][labels] = value * unit_of(*field).to_base;
   }
@@ -251,8 +260,10 @@ std::string prometheus_of(std::span<const CsvRecord> records) {
 
 std::string mlflow_of(std::span<const CsvRecord> records) {
   std::string text;
-  for (const CsvRecord& row : records)
-    text += mlflow_run(row, metric_record(row)).dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  for (const CsvRecord& row : records) {
+    if (has_metrics(row))
+      text += mlflow_run(row, metric_record(row)).dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  }
   return text;
 }
 

@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <string_view>
+#include <variant>
+
 #include "base/json.h"
+#include "results/fields.h"
 
 namespace assay {
 namespace {
@@ -36,24 +41,25 @@ std::string sql_value(const OrderedJson& value) {
   return sql_quoted(value.is_string() ? value.get<std::string>() : compact(value), '\'');
 }
 
-/// The type that holds all of a column's values; TEXT where there are none.
-const char* sql_type(std::span<const std::vector<JsonMember>> rows, std::size_t column) {
-  bool holds_numbers = false;
-  bool holds_fractions = false;
-  for (const std::vector<JsonMember>& row : rows) {
-    const OrderedJson& value = row[column].second;
-    if (value.is_null()) continue;
-    if (!value.is_number() && !value.is_boolean()) return "TEXT";
-    holds_numbers = true;
-    holds_fractions = holds_fractions || value.is_number_float();
-  }
-  return !holds_numbers ? "TEXT" : holds_fractions ? "DOUBLE PRECISION" : "BIGINT";
-}
+/// The type of a field by its kind, so that tables of two runs are one table.
+struct SqlType {
+  const char* operator()(const std::int64_t* /*value*/) const { return "BIGINT"; }
+  const char* operator()(const std::optional<std::int64_t>* /*value*/) const { return "BIGINT"; }
+  const char* operator()(const std::optional<bool>* /*value*/) const { return "BIGINT"; }
+  const char* operator()(const std::optional<double>* /*value*/) const { return "DOUBLE PRECISION"; }
+  const char* operator()(const void* /*value*/) const { return "TEXT"; }
+};
 
-std::string sql_table(const std::vector<std::string>& names, std::span<const std::vector<JsonMember>> rows) {
+std::string sql_table(const std::vector<JsonMember>& before) {
+  std::map<std::string_view, const char*> types;
+  for (const auto& [name, value] : before) types[name] = value.is_number_integer() ? "BIGINT" : "TEXT";
+  for (const Field& field : record_fields()) types[field.name] = std::visit(SqlType(), field.value(Record()));
   std::string columns;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    columns += fmt::format("{}\n  {} {}", i == 0 ? "" : ",", sql_quoted(names[i], '"'), sql_type(rows, i));
+  for (const std::string& name : csv_names(before)) {
+    const auto type = types.find(name);
+    columns += fmt::format("{}\n  {} {}", columns.empty() ? "" : ",", sql_quoted(name, '"'),
+                           type == types.end() ? "TEXT" : type->second);
+  }
   return "CREATE TABLE IF NOT EXISTS assay_records (" + columns + "\n);\n";
 }
 
@@ -70,14 +76,11 @@ std::string json_lines_of(std::span<const CsvRecord> records) {
 }
 
 std::string sql_of(std::span<const CsvRecord> records) {
-  std::vector<std::vector<JsonMember>> rows;
-  rows.reserve(records.size());
-  for (const CsvRecord& record : records) rows.push_back(flat_members(record));
-  std::string text = sql_table(csv_names(records.empty() ? std::vector<JsonMember>() : records.front().before), rows);
-  for (const std::vector<JsonMember>& row : rows) {
+  std::string text = sql_table(records.empty() ? std::vector<JsonMember>() : records.front().before);
+  for (const CsvRecord& record : records) {
     std::string names;
     std::string values;
-    for (const auto& [name, value] : row) {
+    for (const auto& [name, value] : flat_members(record)) {
       names += (names.empty() ? "" : ", ") + sql_quoted(name, '"');
       values += (values.empty() ? "" : ", ") + sql_value(value);
     }

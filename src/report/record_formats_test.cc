@@ -132,6 +132,34 @@ TEST(RecordFormats, PrometheusHasBaseUnitsAndEachSeriesOnce) {
   EXPECT_FALSE(series.empty());
 }
 
+TEST(RecordFormats, PrometheusKeepsWhatWasMeasuredLastWhereverItStands) {
+  Record record = made_up_cell()[0];
+  record.latency.made().median_ms = 2;
+  Record earlier = record;
+  earlier.latency.made().median_ms = 9;
+  const std::vector<CsvRecord> rows = {{record, {}, RunOrigin{.date = "2026-01-02T03:04:05Z"}},
+                                       {earlier, {}, RunOrigin{.date = "2025-12-31T23:59:59Z"}}};
+  const std::string text = prometheus_of(rows);
+  EXPECT_NE(text.find("} 0.002\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("} 0.009\n"), std::string::npos) << text;
+}
+
+TEST(RecordFormats, ABaselineOfAnotherShardHasNoMetrics) {
+  Record record = made_up_cell()[0];
+  record.share.made().compared_only = true;
+  const std::vector<CsvRecord> rows = {{record, {}, std::nullopt}};
+  EXPECT_EQ(prometheus_of(rows), "");
+  EXPECT_EQ(mlflow_of(rows), "");
+  EXPECT_EQ(otlp_of(rows).find("dataPoints"), std::string::npos);
+}
+
+TEST(RecordFormats, TypesOfColumnsAreThoseOfTheFieldsWhateverIsThere) {
+  const std::string table = sql_of({});
+  EXPECT_NE(table.find("\"median_ms\" DOUBLE PRECISION"), std::string::npos) << table;
+  EXPECT_NE(table.find("\"batch\" BIGINT"), std::string::npos);
+  EXPECT_NE(table.find("\"trust_reasons\" TEXT"), std::string::npos);
+}
+
 TEST(RecordFormats, LabelsOfPrometheusAreEscaped) {
   Record record = made_up_cell()[0];
   record.setting.model = "a \"model\"\\of\nmine";
