@@ -270,8 +270,9 @@ int run_bench(BenchCommand& options) {
   options.store.settings = settings_of(options.request);
   Measuring measuring(options.store);
   const StudyCallbacks callbacks = measuring.callbacks();
-  if (options.request.models.empty() && !options.request.model_options.config.empty()) options.request.models = {""};
-  if (options.request.models.empty()) options.request.models = {default_model(callbacks.say)};
+  std::vector<std::string>& models = options.request.models;
+  if (models.empty() && options.request.model_options.config.empty()) models = {default_model(callbacks.say)};
+  settle_models(models, options.request.model_options);
   const auto facts = [&] { return measuring.probe_machine(options.machine, options.request.engine.device); };
   if (options.question == Question::why_this_perplexity) {
     const PerplexityStudy study = study_perplexity(perplexity_request(options.request), facts(), callbacks);

@@ -33,14 +33,7 @@ void add_comparison_options(CLI::App& command, CompareTrainingCommand& options) 
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}));
   command.add_option("--target-loss", options.request.target_loss,
                      "time to reach it is shown (default: the worst final loss of those that learn)");
-  command
-      .add_option_function<std::vector<std::string>>(
-          "--reduce",
-          [&options](const std::vector<std::string>& names) {
-            for (const std::string& name : names) options.request.reduces.push_back(find_reduce_format(name));
-          },
-          "ranks: how gradients are summed, comma-separated: f32, bf16, bf16-f32sum, f16, f16-f32sum")
-      ->delimiter(',');
+  add_reduce_list(command, options.request.reduces);
   add_thread_ranks_option(command, options.request.thread_ranks);
   add_storage_lists(command, options.states, options.gradients);
   add_output_options(command, options.outputs);

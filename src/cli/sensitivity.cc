@@ -4,6 +4,7 @@
 #include "cli/meter_options.h"
 #include "cli/outputs.h"
 #include "cli/shard_options.h"
+#include "cli/step_options.h"
 #include "studies/sensitivity/request.h"
 
 namespace assay {
@@ -83,10 +84,7 @@ void add_training_options(CLI::App& command, SensitivityRequest& request) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command.add_option("--lr", request.learning_rate, "training: learning rate of AdamW (default 0.001)")
       ->check(between(0, 1e6));
-  command.add_option_function<std::string>(
-      "--gradients",
-      [&request](const std::string& word) { request.storage.gradients = parse_gradient_dtype(word, "--gradients"); },
-      "training: of parameters, as weights (default), f32, f16 or bf16");
+  add_gradients_option(command, request.storage);
 }
 
 }  // namespace

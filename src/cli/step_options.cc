@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "model/lora_options.h"
 #include "model/sizes.h"
 
@@ -55,6 +56,13 @@ void add_storage_lists(CLI::App& command, std::vector<std::string>& states, std:
       ->delimiter(',');
 }
 
+void add_gradients_option(CLI::App& command, TrainingStorage& storage) {
+  command.add_option_function<std::string>(
+      "--gradients",
+      [&storage](const std::string& word) { storage.gradients = parse_gradient_dtype(word, "--gradients"); },
+      "training: of parameters, as weights (default), f32, f16 or bf16");
+}
+
 void refuse_step_axes(const CLI::App& command, const std::string& why) {
   for (const char* axis : step_axis_names) {
     if (command.count(axis) > 0) fail_user("{}: {}", axis, why);
@@ -83,8 +91,11 @@ void add_size_options(CLI::App& command, ModelOptions& options) {
       ->option_text("NAME=VALUE,..");
 }
 
-void settle_model(const std::string& model, const ModelOptions& options) {
+void settle_model(std::string& model, const ModelOptions& options) {
   if (model.empty() && options.config.empty()) fail_user("model: a name, a path or --config is needed");
+  if (options.config.empty()) return;
+  if (!model.empty()) fail_user("--config: is a model by itself; drop '{}'", printable(model));
+  model = options.config.string();
 }
 
 void settle_models(std::vector<std::string>& models, const ModelOptions& options) {

@@ -130,7 +130,7 @@ Weight fresh_weight(const std::string& name, const Shape& shape, std::uint64_t s
   weight.name = weight.checkpoint_name = name;
   weight.shape = shape;
   weight.stored = "random";
-  const bool is_b = name.ends_with(".lora_B.weight");
+  const bool is_b = name == adapter_b(adapted_module(name));
   weight.load = [is_b, seed, stream = stream_of(name), shape] {
     Tensor values(DType::f32, shape);
     if (is_b) {

@@ -56,11 +56,6 @@ Model random_model(const std::string& name, const ModelConfig& config, const Mod
   return model;
 }
 
-Model from_config(const std::string& name, const ModelOptions& options) {
-  if (!name.empty()) fail_user("--config: is a model by itself; drop '{}'", printable(name));
-  return random_model(options.config.string(), sized_config(options.config, options.sizes), options);
-}
-
 /// Of the shape of a known model.
 Model with_other_sizes(const std::string& name, const ModelOptions& options) {
   const auto local = find_local(name);
@@ -72,7 +67,8 @@ Model with_other_sizes(const std::string& name, const ModelOptions& options) {
 }
 
 Model open_bare_model(const std::string& name, const ModelOptions& options) {
-  if (!options.config.empty()) return from_config(name, options);
+  if (!options.config.empty())
+    return random_model(options.config.string(), sized_config(options.config, options.sizes), options);
   if (!options.sizes.empty()) return with_other_sizes(name, options);
   if (const auto local = find_local(name)) return from_files(name, *local, options);
   if (const Preset* preset = find_preset(name)) return random_model(preset->name, preset->config, options);
