@@ -8,18 +8,21 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from assay._program import Ended, Progress, ProgressCallback, find_program, run_program
+from assay._program import Ended, Progress, ProgressCallback, check_ended, find_program, run_program
 from assay._words import command_words
-from assay.errors import DefectError, Interrupted, UnsavedWarning, UserError, error_of
+from assay.errors import DefectError, UnsavedWarning, UserError
 from assay.results import Result
 
 _UNSAVED = 4
-_INTERRUPTED = 130
 
 
 @functools.cache
 def _help_of(program: str, words: tuple[str, ...]) -> str:
-    return run_program([*words, "--help"]).out.decode("utf-8", "replace")
+    ended = run_program([*words, "--help"])
+    check_ended(ended)
+    if not ended.out:
+        raise DefectError(f"{program}: its --help says nothing")
+    return ended.out.decode("utf-8", "replace")
 
 
 def help_of(*words: str) -> str:
@@ -58,13 +61,7 @@ def _result_of(ended: Ended) -> Result | None:
 def _judged(ended: Ended) -> Result:
     """The result, or the exception that the exit code means."""
     result = _result_of(ended)
-    if ended.exit_code == _INTERRUPTED or (ended.was_interrupted and ended.exit_code != 0):
-        raise Interrupted(ended.message if ended.err.strip() else "interrupted", result)
-    if ended.exit_code < 0:
-        raise DefectError(f"signal {-ended.exit_code} ended it", result)
-    failure = error_of(ended.exit_code)
-    if failure is not None:
-        raise failure(ended.message, result)
+    check_ended(ended, result)
     if ended.exit_code == _UNSAVED:
         warnings.warn(ended.message, UnsavedWarning, stacklevel=4)
     if result is None and ended.out:

@@ -10,9 +10,12 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from assay.errors import MachineError
+from assay.errors import DefectError, Interrupted, MachineError, error_of
+
+if TYPE_CHECKING:
+    from assay.results import Result
 
 _READ_BYTES = 1 << 16
 
@@ -47,6 +50,17 @@ class Ended:
         """Its last line on standard error, without the program's name."""
         lines = [line for line in self.err.splitlines() if line.strip()]
         return lines[-1].removeprefix("assay: ") if lines else f"ended with {self.exit_code} and without a word"
+
+
+def check_ended(ended: Ended, result: Result | None = None) -> None:
+    """Raises the exception that the exit code means, with what was found until then."""
+    if ended.exit_code == Interrupted.exit_code or (ended.was_interrupted and ended.exit_code != 0):
+        raise Interrupted(ended.message if ended.err.strip() else "interrupted", result)
+    if ended.exit_code < 0:
+        raise DefectError(f"signal {-ended.exit_code} ended it", result)
+    failure = error_of(ended.exit_code)
+    if failure is not None:
+        raise failure(ended.message, result)
 
 
 def find_program() -> Path:

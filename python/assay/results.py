@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from assay._program import run_program
+from assay._program import check_ended, run_program
 from assay.errors import AssayError, DefectError
 from assay.records import Finding, Origin, Record
 
@@ -156,8 +156,7 @@ class Result:
             file = Path(folder) / "result.json"
             self.save(file)
             ended = run_program(["report", str(file), *command_words([], options)])
-        if ended.exit_code != 0:
-            raise AssayError(ended.message)
+        check_ended(ended)
         return ended.out.decode("utf-8", "replace")
 
     def __str__(self) -> str:

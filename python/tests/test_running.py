@@ -42,6 +42,12 @@ class Endings(WithFakeProgram):
             self.assertEqual(assay.bench("code", 4).exit_code, 4)
         self.assertIs(caught[0].category, assay.UnsavedWarning)
 
+    def test_help_that_fails_is_an_error_and_no_empty_text(self):
+        with self.assertRaisesRegex(assay.MachineError, "no libraries"):
+            assay.help_of("ill")
+        with self.assertRaisesRegex(assay.DefectError, "says nothing"):
+            assay.help_of("mute")
+
     def test_a_missing_program_says_so(self):
         os.environ["ASSAY_BINARY"] = "/nowhere/assay"
         with self.assertRaisesRegex(assay.MachineError, "/nowhere/assay"):

