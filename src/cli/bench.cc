@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
+#include "cli/peer_options.h"
 #include "cli/shard_options.h"
 #include "cli/step_options.h"
 #include "cli/verdict_option.h"
@@ -48,11 +49,7 @@ BesideCommand beside_command(const std::string& text) {
 }
 
 void add_peer_options(CLI::App& command, BenchRequest& request) {
-  command
-      .add_option(
-          "--peers", request.peers,
-          "comma-separated: other programs that run the same model in the same rounds ('assay peers' lists them)")
-      ->delimiter(',');
+  add_peer_list(command, request.peers, request.peer_seconds);
   command
       .add_option_function<std::string>(
           "--beside", [&request](const std::string& text) { request.beside.push_back(beside_command(text)); },
@@ -61,10 +58,6 @@ void add_peer_options(CLI::App& command, BenchRequest& request) {
           "{threads} stand for the cell's)")
       ->take_last()
       ->trigger_on_parse();
-  command
-      .add_option("--peer-seconds", request.peer_seconds,
-                  "what a peer may take to be ready, or for one answer (default 600)")
-      ->check(between(0.01, 1e6));
 }
 
 void add_grid_options(CLI::App& command, BenchCommand& options) {

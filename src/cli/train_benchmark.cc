@@ -9,6 +9,7 @@
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "cli/outputs.h"
+#include "cli/peer_options.h"
 #include "cli/ranks.h"
 #include "cli/shard_options.h"
 #include "cli/step_options.h"
@@ -65,14 +66,27 @@ void add_shape_options(CLI::App& command, TrainBenchmarkRequest& request) {
   add_graphs_option(command, request.graphs);
   add_choice(command, "--mode", request.parts, parts, "how far a step goes (default step)");
   add_step_axes(command, request.step);
+  add_peer_list(command, request.peers, request.peer_seconds);
   add_model_options(command, request.model_options);
   add_lora_option(command, request.model_options);
   add_size_options(command, request.model_options);
   add_meter_options(command, request.energy);
 }
 
-int run_train_benchmark(TrainBenchmarkCommand& options) {
+/// Other programs are timed at whole steps of all weights, with AdamW as it is.
+void refuse_misfits_of_peers(const TrainBenchmarkCommand& options, const CLI::App& command) {
+  if (options.request.peers.empty()) return;
+  refuse_step_axes(command, "other programs do a step in one way; drop it, or --peers");
+  for (const char* name : {"--mode", "--lora", "--lora-from", "--with"}) {
+    const CLI::Option* const option = command.get_option_no_throw(name);
+    if (option != nullptr && option->count() > 0) fail_user("{}: is this program's alone; drop it, or --peers", name);
+  }
+  if (options.request.device != "cpu") fail_user("--device: with --peers, which run on the processor, it is cpu");
+}
+
+int run_train_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
   if (is_idle(options.shard)) return 0;
+  refuse_misfits_of_peers(options, command);
   options.request.division = division_of(options.shard);
   Measuring measuring(options.store);
   const Document document = train_benchmark(
@@ -84,8 +98,8 @@ int run_train_benchmark(TrainBenchmarkCommand& options) {
 }
 
 /// What a run by several ranks does in one way alone: it times whole steps and writes no records.
-constexpr const char* misfits_of_ranks[] = {"--mode",  "--fusion",        "--graphs",    "--seconds",
-                                            "--meter", "--meter-command", "--meter-url", "--store"};
+constexpr const char* misfits_of_ranks[] = {"--mode",          "--fusion",    "--graphs", "--seconds", "--meter",
+                                            "--meter-command", "--meter-url", "--store",  "--peers"};
 
 void refuse_misfits_of_ranks(const TrainBenchmarkRequest& request, const CLI::App& command) {
   for (const char* name : misfits_of_ranks) {
@@ -121,7 +135,7 @@ bool is_divided(const ShardOptions& shard) {
 /// Under a launcher of MPI every rank runs the grid, and rank 0 tells; with --shard its ranks are shards, and no group.
 int run_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
   if (!is_launched() || is_divided(options.shard)) refuse_rank_options(command);
-  if (!is_launched_as_rank() || is_divided(options.shard)) return run_train_benchmark(options);
+  if (!is_launched_as_rank() || is_divided(options.shard)) return run_train_benchmark(options, command);
   const MachineFacts facts = facts_for(options.machine, options.request.device);
   return as_rank(1, [&](Group& group) {
     RankBenchmarkRequest request;

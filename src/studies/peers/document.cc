@@ -37,6 +37,8 @@ std::vector<PeerColumn> peer_columns(const std::filesystem::path& root) {
            [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::passes)); }},
           {{.key = "generation", .title = "of generation"},
            [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::generation)); }},
+          {{.key = "training", .title = "of training"},
+           [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::training)); }},
           {{.key = "installed"}, [root](const Peer& peer) { return installed_cell(peer, root); }},
           {{.key = "bytes", .title = "size", .notation = Notation::bytes},
            [root](const Peer& peer) { return size_cell(peer, root); }},

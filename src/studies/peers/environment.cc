@@ -106,6 +106,7 @@ class EnvironmentMaker {
                                         "--disable-pip-version-check",
                                         "--only-binary=:all:",
                                         "--progress-bar=off"};
+    if (environment_.compiled != nullptr) install.push_back(fmt::format("--no-binary={}", environment_.compiled));
     install.insert(install.end(), environment_.packages.begin(), environment_.packages.end());
     step(install);
   }
@@ -120,7 +121,9 @@ class EnvironmentMaker {
 
  private:
   void step(const std::vector<std::string>& words) {
-    Companion program({.words = words, .environment = {"PYTHONUNBUFFERED=1"}, .interrupted = callbacks_.interrupted});
+    std::vector<std::string> variables = {"PYTHONUNBUFFERED=1"};
+    if (environment_.settings != nullptr) variables.emplace_back(environment_.settings);
+    Companion program({.words = words, .environment = variables, .interrupted = callbacks_.interrupted});
     std::string last;
     CompanionReply reply;
     for (;;) {

@@ -8,6 +8,7 @@
 #include "base/paths.h"
 #include "base/system_error.h"
 #include "quantization/folder.h"
+#include "quantization/gguf_file.h"
 #include "studies/peers/environment.h"
 #include "studies/peers/workers.h"
 #include "studies/shared/engine.h"
@@ -33,10 +34,16 @@ bool is_checkpoint_folder(const Model& model) {
   return true;
 }
 
-void write_in_f32(const Model& model, const MachineFacts& facts, const fs::path& folder, InterruptFlag interrupted) {
+/// Its constants are what is written.
+std::unique_ptr<Instance> instance_to_write(const Model& model, const std::string& precision,
+                                            const MachineFacts& facts) {
   EngineOptions engine;
   engine.fusion = Fusion::off;
-  const auto instance = make_instance(model, "fp32", engine, facts);
+  return make_instance(model, precision, engine, facts);
+}
+
+void write_in_f32(const Model& model, const MachineFacts& facts, const fs::path& folder, InterruptFlag interrupted) {
+  const auto instance = instance_to_write(model, "fp32", facts);
   write_model_folder({model, *instance, "fp32", "", interrupted}, folder);
 }
 
@@ -55,6 +62,16 @@ const fs::path& PeerHost::model_folder() {
   const fs::path folder = made_folder(*scratch_.get() / "model");
   write_in_f32(model_, facts(), folder, interrupted());
   return model_folder_ = folder;
+}
+
+fs::path PeerHost::model_file(const std::string& precision) {
+  const fs::path file = made_folder(*scratch_.get() / "files") / (precision + ".gguf");
+  if (is_there(file)) return file;
+  const auto instance = instance_to_write(model_, precision, facts());
+  const QuantizationSource source = {model_, *instance, precision, "", interrupted()};
+  check_gguf(source);
+  write_model_gguf(source, file);
+  return file;
 }
 
 fs::path PeerHost::new_folder() {

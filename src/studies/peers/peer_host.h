@@ -34,6 +34,9 @@ class PeerHost {
   /// The checkpoint's own folder where it holds safetensors, else one that is written in f32 at the first call: of
   /// presets the random weights, of GGUF what its codes stand for.
   const std::filesystem::path& model_folder();
+  /// The model as a GGUF file in that row of the precision table, written at the first call. Throws a user error where
+  /// no type of GGUF is the row, or its family has no names there.
+  std::filesystem::path model_file(const std::string& precision);
   /// A new folder for one worker.
   std::filesystem::path new_folder();
   /// The worker of a peer, which works in that folder. Its threads are as many as ours; it asks nothing of a network.

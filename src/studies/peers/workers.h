@@ -14,6 +14,7 @@ std::string_view worker_pytorch_compiled_peer();
 std::string_view worker_onnxruntime_peer();
 std::string_view worker_openvino_peer();
 std::string_view worker_ctranslate2_peer();
+std::string_view worker_llama_cpp_peer();
 
 struct WorkerFile {
   const char* name;
@@ -26,6 +27,7 @@ constexpr WorkerFile worker_files[] = {{"worker.py", worker_worker},
                                        {"pytorch_compiled_peer.py", worker_pytorch_compiled_peer},
                                        {"onnxruntime_peer.py", worker_onnxruntime_peer},
                                        {"openvino_peer.py", worker_openvino_peer},
-                                       {"ctranslate2_peer.py", worker_ctranslate2_peer}};
+                                       {"ctranslate2_peer.py", worker_ctranslate2_peer},
+                                       {"llama_cpp_peer.py", worker_llama_cpp_peer}};
 
 }  // namespace assay

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "results/model_name.h"
 #include "runtime/non_finite.h"
+#include "studies/peers/timed_engine.h"
 #include "studies/shared/hindrance.h"
 #include "studies/shared/training_step.h"
 #include "studies/train_benchmark/pace.h"
@@ -130,6 +131,44 @@ void time_parts(const TrainCell& cell, Variant& variant, StepSample& sample, dou
   behind_forward.missed_j -= sums.backward_missed_j;
 }
 
+/// The readings of a step whose phases another program timed: of the meter there are those before it and behind.
+void place_phases(const std::array<double, step_phases>& phases_s, StepSample& sample) {
+  double at_s = sample.readings[0].ready_s;
+  for (std::size_t phase = 0; phase < step_phases; ++phase) {
+    StepReading& end = sample.readings[phase + 1];
+    if (phase + 1 < step_phases) end = sample.readings[0];
+    at_s += phases_s[phase];
+    end.at_s = at_s;
+    end.ready_s = phase + 1 < step_phases ? at_s : std::max(end.ready_s, at_s);
+  }
+}
+
+/// By its own clock; what lies between its step and ours is the question, which no part of it is.
+void time_peer_step(const TrainCell& cell, Variant& variant) {
+  PeerProcess& process = *variant.process;
+  StepSample sample;
+  sample.before = read_counters(cell.request.root);
+  sample.before.own_s += process.processor_s();
+  sample.readings[0] = read(cell);
+  process.step();
+  sample.readings[step_phases] = read(cell);
+  process.stop();
+  sample.after = read_counters(cell.request.root);
+  sample.after.own_s += process.processor_s();
+  read_conditions(cell, sample);
+  if (const auto& failure = process.failure()) {
+    if (failure->status != Status::interrupted) variant.steps.clear();
+    variant.status = failure->status;
+    variant.reason = fmt::format("{} {}", variant.engine->name, failure->reason);
+    return;
+  }
+  place_phases(process.phases_s(), sample);
+  sample.begin_s = sample.readings[0].at_s;
+  sample.end_s = sample.begin_s + process.last_run_s() + sample.reading_s();
+  variant.steps.push_back(sample);
+  if (!std::isfinite(process.last_value())) ++variant.nonfinite_losses;
+}
+
 /// The meter is read between the phases; what that takes is no part of them.
 void time_step(const TrainCell& cell, Variant& variant) {
   const StepParts parts = variant.options.parts;
@@ -155,7 +194,33 @@ void give_up(Variant& variant, const Hindrance& hindrance) {
   variant.trainer.reset();
 }
 
+void prepare_peer(const TrainCell& cell, Variant& variant) {
+  const double begin = now_s();
+  QualityBatch& batch = variant.batches.emplace_back();
+  batch.extent = cell.extent;
+  batch.ids = random_batch(cell.model, cell.extent, cell.request.model_options.seed).input_ids;
+  const OptimizerOptions& update = variant.options.optimizer;
+  const PeerTask task = {.peer = *variant.engine,
+                         .precision = variant.options.precision.name(),
+                         .batches = variant.batches,
+                         .training = PeerUpdate{update.learning_rate, update.weight_decay},
+                         .most_s = cell.request.peer_seconds};
+  variant.process = std::make_unique<PeerProcess>(*cell.peers, task);
+  Record says;
+  if (const auto failure = variant.process->prepare()) {
+    says.outcome.status = failure->status;
+    says.outcome.reason = fmt::format("{} {}", variant.engine->name, failure->reason);
+  } else {
+    record_operations(task, variant.process->operations(), Emulated::included, cell.facts, says);
+  }
+  variant.status = says.outcome.status;
+  variant.reason = says.outcome.reason.value_or("");
+  if (variant.status != Status::ok) variant.process.reset();
+  variant.prepare_ms = (now_s() - begin) * 1e3;
+}
+
 void prepare_variant(const TrainCell& cell, Variant& variant) {
+  if (variant.engine != nullptr) return prepare_peer(cell, variant);
   const double begin = now_s();
   const auto hindrance = hindrance_of([&] {
     variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
@@ -172,6 +237,10 @@ void prepare_variant(const TrainCell& cell, Variant& variant) {
 
 /// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
 bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
+  if (variant.engine != nullptr) {
+    time_peer_step(cell, variant);
+    return variant.is_ready();
+  }
   const auto hindrance = hindrance_of([&] { time_step(cell, variant); });
   if (!hindrance) return true;
   variant.steps.clear();
@@ -179,14 +248,16 @@ bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
   return false;
 }
 
+/// Another program's preparation is its own affair.
 ExpectedTime time_after_first_step(const Variant& variant) {
-  return {variant.prepare_ms * 1e-3, variant.steps.front().step_ms() * 1e-3, "by the first of them"};
+  return {variant.engine != nullptr ? 0 : variant.prepare_ms * 1e-3, variant.steps.front().step_ms() * 1e-3,
+          "by the first of them"};
 }
 
 /// Takes away the steps of a round behind the shortest warm-up in which a GPU's clocks were held down.
 bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& together, std::int64_t round) {
   const auto is_held_down = [](const Variant* variant) {
-    return variant->trainer != nullptr && is_throttled(variant->steps.back().throttle_reasons);
+    return variant->is_ready() && is_throttled(variant->steps.back().throttle_reasons);
   };
   const std::vector<std::int64_t>& warmups = cell.request.warmups;
   const std::int64_t counted = round - *std::min_element(warmups.begin(), warmups.end());
@@ -195,7 +266,7 @@ bool leave_out_throttled(const TrainCell& cell, const std::vector<Variant*>& tog
   if (std::none_of(together.begin(), together.end(), is_held_down)) return false;
   for (Variant* variant : together) {
     ++variant->throttled_rounds;
-    if (variant->trainer != nullptr) variant->steps.pop_back();
+    if (variant->is_ready()) variant->steps.pop_back();
   }
   return true;
 }
@@ -214,6 +285,7 @@ void time_on_device(Variant& variant) {
 
 /// The loss of the last step that ran.
 void refuse_non_finite_loss(Variant& variant) {
+  if (variant.trainer == nullptr) return;
   const std::optional<NonFiniteRun> run = find_non_finite(*variant.trainer->step_plan(), "loss", {});
   if (!run || variant.status != Status::ok) return;
   variant.status = Status::not_finite;
@@ -228,7 +300,7 @@ void train_rounds(const TrainCell& cell, std::vector<Variant*> together) {
     for (std::size_t i = together.size(); i > 1; --i) std::swap(together[i - 1], together[random.below(i)]);
     double round_s = 0;
     for (Variant* variant : together) {
-      if (variant->trainer == nullptr || is_set(cell.callbacks.interrupted)) continue;
+      if (!variant->is_ready() || is_set(cell.callbacks.interrupted)) continue;
       if (!run_step_that_fits(cell, *variant)) continue;
       if (round == 0) refuse_what_is_slow(cell, time_after_first_step(*variant), *variant);
       round_s += variant->steps.back().step_ms() * 1e-3;
@@ -242,7 +314,7 @@ void train_rounds(const TrainCell& cell, std::vector<Variant*> together) {
   }
   for (Variant* variant : together) {
     if (variant->trainer != nullptr && !is_set(cell.callbacks.interrupted)) time_on_device(*variant);
-    if (variant->trainer != nullptr && !variant->steps.empty()) refuse_non_finite_loss(*variant);
+    if (!variant->steps.empty()) refuse_non_finite_loss(*variant);
     if (is_set(cell.callbacks.interrupted) && variant->status == Status::ok) variant->status = Status::interrupted;
     if (variant->status == Status::interrupted) variant->reason = "interrupted";
   }
@@ -264,6 +336,27 @@ std::vector<std::pair<Fusion, StepVariant>> ways_of(const TrainBenchmarkRequest&
     for (const StepVariant& step : step_variants(request.step)) ways.emplace_back(fusion, step);
   }
   return ways;
+}
+
+/// Other programs do a step in one way.
+void add_peer_variants(const TrainCell& cell, std::vector<Variant>& variants) {
+  for (const std::string& name : cell.request.peers) {
+    const Peer& peer = find_peer(name, PeerUse::training);
+    for (const std::string& precision : cell.request.precisions) {
+      Variant& variant = variants.emplace_back();
+      variant.engine = &peer;
+      variant.precision = precision;
+      variant.counted = static_cast<std::size_t>(cell.request.steps);
+      variant.options = training_options(cell, precision, variant.fusion, variant.step);
+      if (peer_precision(peer, variant.options.precision.name(), PeerUse::training) != nullptr) {
+        predict(cell, variant);  // It holds what this program holds, at least.
+      } else {
+        variant.status = Status::unsupported;
+        variant.reason = fmt::format("{} cannot be asked for {}; it can for {}", name, precision,
+                                     peer_precision_names(peer, PeerUse::training));
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -290,6 +383,7 @@ std::vector<Variant> make_variants(const TrainCell& cell) {
       }
     }
   }
+  add_peer_variants(cell, variants);
   return variants;
 }
 
@@ -311,8 +405,12 @@ void run_cell(TrainCell& cell) {
       prepare_variant(cell, *variant);
     }
     train_rounds(cell, group);
-    for (const Variant* variant : group) note_reached(cell, *variant);
-    if (!fit) group.front()->trainer.reset();
+    for (const Variant* variant : group) {
+      if (variant->engine == nullptr) note_reached(cell, *variant);
+    }
+    if (fit) continue;
+    group.front()->trainer.reset();
+    group.front()->process.reset();
   }
 }
 

@@ -9,7 +9,9 @@
 #include "measure/conditions.h"
 #include "measure/gpu_conditions.h"
 #include "model/model.h"
+#include "quality/evaluate.h"
 #include "results/states.h"
+#include "studies/peers/peer_process.h"
 #include "studies/train_benchmark/request.h"
 #include "training/trainer.h"
 
@@ -57,6 +59,9 @@ struct Variant {
   Status status = Status::ok;
   std::string reason;
   std::unique_ptr<Trainer> trainer;
+  const Peer* engine = nullptr;           ///< Another program that does it; null: this one.
+  std::vector<QualityBatch> batches;      ///< What it is given.
+  std::unique_ptr<PeerProcess> process;   ///< In which it does.
   double prepare_ms = 0;                  ///< Weights, state and plan.
   std::vector<StepSample> steps;          ///< In order, the warm-up included.
   std::size_t counted = 0;                ///< How many of them count after a warm-up, whichever.
@@ -64,6 +69,11 @@ struct Variant {
   std::int64_t group = 0;                 ///< Variants that ran interleaved share it.
   int throttled_rounds = 0;               ///< Left out of `steps`, as Series has it.
   std::optional<DeviceTime> device_time;  ///< Of one more step.
+
+  /// For one more step.
+  bool is_ready() const {
+    return status == Status::ok && (trainer != nullptr || (process != nullptr && !process->is_lost()));
+  }
 };
 
 /// How fast a step ran: the first one, where no other did.
@@ -88,6 +98,7 @@ struct TrainCell {
   Power& power;
   std::vector<Variant> variants;
   std::function<GpuConditions()> gpu = {};  ///< Of the GPU that works; empty: none does.
+  PeerHost* peers = nullptr;                ///< Of the model; null: no other program is asked.
   std::vector<ReachedStep> reached = {};    ///< In the cells before, and then in this one.
 };
 

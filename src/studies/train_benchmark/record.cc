@@ -6,6 +6,7 @@
 
 #include "results/derive.h"
 #include "statistics/statistics.h"
+#include "studies/peers/timed_engine.h"
 #include "studies/shared/plan_record.h"
 #include "studies/shared/series_record.h"
 #include "studies/shared/setting.h"
@@ -59,7 +60,7 @@ Training training_of(const TrainCell& cell, const Variant& variant, std::int64_t
     training.*phase_fields[phase].median = one.median_ms;
     training.*phase_fields[phase].mean = one.mean_ms;
     training.*phase_fields[phase].deviation = one.std_ms;
-    training.*phase_fields[phase].energy_j = phase_energy_j(steps, phase, cell);
+    if (variant.engine == nullptr) training.*phase_fields[phase].energy_j = phase_energy_j(steps, phase, cell);
   }
   return training;
 }
@@ -108,8 +109,8 @@ Series series_of(const TrainCell& cell, const Variant& variant, std::int64_t war
 /// The variant that others at this shape compare with: the baseline's precision, with the same fusion, interleaved.
 const Variant* baseline_of(const TrainCell& cell, const Variant& variant, const std::string& baseline) {
   const auto found = std::find_if(cell.variants.begin(), cell.variants.end(), [&](const Variant& other) {
-    return other.options.precision.name() == baseline && other.fusion == variant.fusion && other.step == variant.step &&
-           other.group == variant.group && other.status == Status::ok;
+    return other.engine == nullptr && other.options.precision.name() == baseline && other.fusion == variant.fusion &&
+           other.step == variant.step && other.group == variant.group && other.status == Status::ok;
   });
   return found == cell.variants.end() ? nullptr : &*found;
 }
@@ -147,6 +148,8 @@ std::int64_t parameter_bytes(const Program& step) {
 /// What the plans know.
 Evidence training_evidence(const TrainCell& cell, const Variant& variant) {
   Evidence evidence{.flops = step_flops(cell, variant.options)};
+  if (variant.process != nullptr)
+    evidence.ledger = ledger_of(variant.process->operations(), variant.options.precision.name(), cell.facts);
   if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr) return evidence;
   Trainer& trainer = *variant.trainer;
   const Plan& plan = *trainer.step_plan();
@@ -170,6 +173,8 @@ Evidence training_evidence(const TrainCell& cell, const Variant& variant) {
 }
 
 MemoryUse memory_of(const Variant& variant) {
+  if (variant.engine != nullptr)
+    return {.resident_bytes = variant.process != nullptr ? variant.process->peak_bytes() : std::nullopt};
   if (variant.trainer == nullptr || variant.trainer->step_plan() == nullptr)
     return {.peak_bytes = variant.needed_bytes};
   const Plan& plan = *variant.trainer->step_plan();
@@ -217,6 +222,10 @@ Setting training_setting(const TrainCell& cell, const Variant& variant, std::int
   setting.recompute = recomputed(variant.options.recompute);
   setting.warmup_steps = warmup;
   if (const std::string step = variant_words(cell, variant); !step.empty()) setting.step = step;
+  if (variant.engine != nullptr) {
+    setting.engine = variant.engine->name;
+    setting.engine_settings = peer_settings(*variant.engine, setting.precision, PeerUse::training);
+  }
   return setting;
 }
 
@@ -243,6 +252,8 @@ Record record_of(const TrainCell& cell, const Variant& variant, std::int64_t war
   record.latency.made().steady.reset();  // The warm-up is as long as asked.
   set_prices(cell.request.energy, record.energy.made());
   record.rates = rates_of(record);
+  if (variant.process != nullptr)
+    record_peer_work(variant.process->operations(), record.evidence.flops, cell.facts, record);
   record.training = training_of(cell, variant, warmup, *record.latency);
   return record;
 }

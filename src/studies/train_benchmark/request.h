@@ -31,8 +31,11 @@ struct TrainBenchmarkRequest {
   std::string overrides;
   ModelOptions model_options;
   EnergyRequest energy;
-  GridDivision division;             ///< Among processes and machines, of models, batches and lengths.
-  std::filesystem::path root = "/";  ///< Where meters and conditions are read; a recorded tree in tests.
+  GridDivision division;                  ///< Among processes and machines, of models, batches and lengths.
+  std::vector<std::string> peers = {};    ///< Programs that do the same steps (studies/peers/peer_table.h).
+  double peer_seconds = 600;              ///< That one may take to be ready, or for a step.
+  std::filesystem::path peers_root = {};  ///< Of their environments; empty: below the cache folder.
+  std::filesystem::path root = "/";       ///< Where meters and conditions are read; a recorded tree in tests.
 };
 /// The longest of its warm-ups.
 std::int64_t most_warmup(const TrainBenchmarkRequest& request);

@@ -8,6 +8,7 @@
 #include "kernels/gpu_bus_id.h"
 #include "rules/rules.h"
 #include "statistics/statistics.h"
+#include "studies/peers/environment.h"
 #include "studies/probe/run.h"
 #include "studies/train_benchmark/cell.h"
 #include "studies/train_benchmark/record.h"
@@ -77,7 +78,7 @@ std::string fusion_words(const TrainCell& cell, const Variant& fused, std::int64
 void add_findings(const TrainCell& cell, std::vector<Finding>& findings) {
   const bool study = cell.request.warmups.size() > 1;
   for (const Variant& variant : cell.variants) {
-    if (variant.status != Status::ok) continue;
+    if (variant.status != Status::ok || variant.engine != nullptr) continue;
     const std::string precision = variant.options.precision.name();
     if (variant.nonfinite_losses > 0)
       findings.push_back(about(cell, "not finite", precision, divergence_words(variant)));
@@ -99,6 +100,7 @@ void add_cell(TrainCell& cell, Document& document) {
 
 void check_benchmark(const TrainBenchmarkRequest& request) {
   for (const std::string& precision : request.precisions) find_precision(precision);
+  for (const std::string& name : request.peers) find_peer(name, PeerUse::training);
   if (request.steps < 1) fail_user("--steps {}: at least 1 is needed", request.steps);
   for (const std::int64_t warmup : request.warmups) {
     if (warmup < 0) fail_user("--warmup {}: 0 or more are needed", warmup);
@@ -123,6 +125,8 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
   const std::size_t cells = models.size() * request.batches.size() * request.seqs.size();
   const ShardPart part = take_part(division, {.cells = static_cast<std::int64_t>(cells)});
   if (part.is_empty()) return document_without_part(division);
+  for (const std::string& name : request.peers)
+    install_environment(environment_of(find_peer(name)), request.peers_root, callbacks);
   const MachineFacts facts = source();
   Power power = find_power(energy_on(request.device, request.root, request.energy));
   Document document;
@@ -131,12 +135,15 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
   std::int64_t number = 0;
   for (const Model& model : models) {
     std::string weights;
+    std::optional<PeerHost> peers;
+    if (!request.peers.empty()) peers.emplace(model, PeerHost::Surroundings{facts, callbacks, request.peers_root});
     for (const std::int64_t batch : request.batches) {
       for (const std::int64_t seq : request.seqs) {
         if (!part.cells.holds(number++) || is_set(callbacks.interrupted)) continue;
         const std::size_t first = document.records.size();
         TrainCell cell = {model, {batch, seq}, request, facts, callbacks, power, {}, {}};
         cell.reached = std::move(reached);
+        if (peers) cell.peers = &*peers;
         if (facts.gpu) cell.gpu = gpu_conditions_reader(gpu_bus_id());
         add_cell(cell, document);
         reached = std::move(cell.reached);

@@ -6,6 +6,7 @@
 
 #include "hardware/facts_testing.h"
 #include "model/testing.h"
+#include "studies/peers/stand_in_peer.h"
 #include "studies/shared/energy_testing.h"
 #include "studies/train_benchmark/cell.h"
 #include "studies/train_benchmark/record.h"
@@ -54,6 +55,46 @@ TEST(TrainBenchmark, PhasesAddUpToTheirStepAndEveryRowIsGraded) {
     EXPECT_EQ(*record.evidence.optimizer_bytes_read, 16.0 * static_cast<double>(record.setting.parameters));
     EXPECT_EQ(*record.memory->model_bytes, 4 * record.setting.parameters);
   }
+}
+
+/// A worker that says what it says of a step, of 4 ms at least.
+std::string worker_that_trains(const std::string& answer) {
+  return stand_in_worker("*'\"step\"'*) sleep 0.004; echo '" + answer + "' ;;");
+}
+
+Record row_of_peer(const std::string& answer) {
+  const RecordedTree root;
+  const StandInPeer peer("pytorch", worker_that_trains(answer));
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.precisions = {"fp32"};
+  request.peers = {"pytorch"};
+  request.peers_root = peer.root();
+  const Document document = train_benchmark(request, facts_without_peaks, {});
+  EXPECT_EQ(document.records.size(), 2U);
+  EXPECT_EQ(document.records.front().speedup->speedup, 1.0) << "this program's own fp32";
+  return document.records.back();
+}
+
+TEST(TrainBenchmark, AnotherProgramsStepsAreARowOfTheSameRounds) {
+  const Record row = row_of_peer(R"({"seconds": 0.004, "phases_s": [0.001, 0.0025, 0.0005], "value": 6.5})");
+  EXPECT_EQ(row.setting.engine, "pytorch");
+  ASSERT_EQ(row.outcome.status, Status::ok) << row.outcome.reason.value_or("");
+  EXPECT_EQ(row.latency->samples, 8);
+  EXPECT_NEAR(row.training->step_ms.value_or(0), 4, 1e-6) << "by its own clock";
+  EXPECT_NEAR(row.training->forward_ms.value_or(0), 1, 1e-6);
+  EXPECT_NEAR(row.training->backward_ms.value_or(0), 2.5, 1e-6);
+  EXPECT_NEAR(row.training->optimizer_ms.value_or(0), 0.5, 1e-6);
+  EXPECT_GT(row.speedup->speedup.value_or(0), 0);
+  EXPECT_EQ(row.evidence.ledger.size(), 1U);
+  EXPECT_NE(row.setting.engine_settings->find("torch "), std::string::npos);
+}
+
+TEST(TrainBenchmark, AnotherProgramIsNotBelievedEverything) {
+  const Record longer = row_of_peer(R"({"seconds": 0.004, "phases_s": [0.01, 0.02, 0.005], "value": 6.5})");
+  EXPECT_EQ(longer.outcome.status, Status::crashed);
+  EXPECT_EQ(longer.latency->samples, 0);
+  EXPECT_EQ(row_of_peer(R"({"seconds": 5, "phases_s": [1, 2, 0.5], "value": 6})").outcome.status, Status::crashed);
+  EXPECT_EQ(row_of_peer(R"({"refused": "has no memory"})").outcome.reason, "pytorch has no memory");
 }
 
 TEST(TrainBenchmark, RoundsOfAGpuHeldDownAreMeasuredAgain) {

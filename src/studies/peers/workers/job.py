@@ -37,6 +37,7 @@ class Job:
         self.last_only = said["logits"] == "last"
         self.folder = Path(said["folder"])
         self.generation = SimpleNamespace(**said["generation"]) if "generation" in said else None
+        self.training = SimpleNamespace(**said["training"]) if "training" in said else None
         self.batches = [read_batch(said["batches"], shape) for shape in said["shapes"]]
 
     @property

@@ -8,7 +8,7 @@ import transformers
 from torch.profiler import ProfilerActivity, profile
 
 from job import Operation, Refused
-from network import Network, input_tensors, open_model, settled
+from network import Network, input_tensors, open_model, settled, use_is_causal
 
 WEIGHTS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "mixed-bf16": torch.float32,
            "int8": torch.float32}
@@ -148,6 +148,58 @@ class GeneratingPeer:
     def ran_in_decode(self):
         self.keep_first(self.tokens.depth + self.tokens.prompt)
         return operations_of(lambda: self.step(self.following))
+
+
+class TrainingPeer:
+    """Steps on the one batch: the loss of the next id, of classifiers that of a class; no dropout; fused AdamW."""
+
+    def __init__(self, job, made_ready=lambda model: model):
+        if job.precision not in ("fp32", "bf16", "mixed-bf16"):
+            raise Refused(f"cannot be asked for {job.precision}")
+        if job.task not in ("language-model", "classification"):
+            raise Refused(f"is not trained as {job.task}")
+        self.job = job
+        self.model = open_model(job, WEIGHTS[job.precision]).train()
+        for module in self.model.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        if job.task == "language-model":
+            use_is_causal(self.model)
+        self.ids = torch.from_numpy(job.batches[0].ids)
+        # Rows of ids predict what follows; which class a row is told makes no difference to the work.
+        self.labels = self.ids if job.task == "language-model" else torch.zeros(len(self.ids), dtype=torch.long)
+        self.loss_of = made_ready(self.forward)
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=job.training.learning_rate,
+                                           weight_decay=job.training.weight_decay, fused=True)
+        self.step()
+
+    def forward(self, ids, labels):
+        options = {"use_cache": False} if self.job.task == "language-model" else {}
+        return self.model(input_ids=ids, labels=labels, **options).loss
+
+    def autocast(self):
+        if self.job.precision == "mixed-bf16":
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
+
+    def step(self):
+        marks = [time.perf_counter()]
+        with self.autocast():
+            loss = self.loss_of(self.ids, self.labels)
+        marks.append(time.perf_counter())
+        loss.backward()
+        marks.append(time.perf_counter())
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        marks.append(time.perf_counter())
+        return [after - before for before, after in zip(marks, marks[1:])], float(loss)
+
+    def ran(self):
+        return operations_of(self.step)
+
+
+def open_training(job):
+    return TrainingPeer(job)
 
 
 def open_generation(job):

@@ -8,11 +8,14 @@
     {"do": "logits", "batch": 3, "out": f}   {"shape": [8, 128, 50257]}: the logits of that batch, written as f32
     {"do": "prefill"}                        {"seconds": 0.2, "value": 17}: the prompt read, and the id that follows
     {"do": "decode"}                         {"seconds": 0.9, "token_ms": [..], "value": 5}: the new tokens
+    {"do": "step"}                           {"seconds": 0.3, "phases_s": [0.1, 0.17, 0.03], "value": 6.2}: a step of a
+                                             training: forward, backward and update, and its loss
 
 Where it cannot, the answer is {"refused": sentence}. A module of the peers has open_peer(job): an object with
 ran() -> [Operation], take(batch), run() -> anything, and logits(what run gave) -> f32 array. One that generates has
 open_generation(job): ran() and ran_in_decode() (of the prompt, of a new token), prefill() -> (seconds, id),
-decode() -> ([ms a token], id), is_finite() of the last logits."""
+decode() -> ([ms a token], id), is_finite() of the last logits. One that trains has open_training(job): ran(), and
+step() -> ([seconds of the three], loss)."""
 import dataclasses
 import importlib
 import json
@@ -37,6 +40,9 @@ class Worker:
             self.prefill(question)
             self.decode(question)
             return {"ran": as_json(self.peer.ran()), "ran_in_decode": as_json(self.peer.ran_in_decode())}
+        if self.job.training is not None:
+            self.peer = module.open_training(self.job)
+            return {"ran": as_json(self.peer.ran())}
         self.peer = module.open_peer(self.job)
         self.seen = set()
         self.take({"batch": 0})
@@ -50,6 +56,11 @@ class Worker:
         begin = time.perf_counter()
         token_ms, chosen = self.peer.decode()
         return {"seconds": time.perf_counter() - begin, "token_ms": token_ms, "value": chosen}
+
+    def step(self, question):
+        begin = time.perf_counter()
+        phases, loss = self.peer.step()
+        return {"seconds": time.perf_counter() - begin, "phases_s": phases, "value": loss if np.isfinite(loss) else None}
 
     def take(self, question):
         self.batch = self.job.batches[question["batch"]]
