@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <compare>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,7 +61,9 @@ class Rounder {
     Operand operand;
     const Precision* row;
 
-    auto operator<=>(const Multiplied&) const = default;
+    bool operator<(const Multiplied& other) const {
+      return std::tie(id, operand, row) < std::tie(other.id, other.operand, other.row);
+    }
   };
 
   /// Once for all that multiply it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -104,7 +105,7 @@ std::optional<std::chrono::sys_time<std::chrono::milliseconds>> instant_of(const
   const int read = std::sscanf(text.c_str(), "%d-%u-%uT%d:%d:%lf", &year, &month, &day, &hour, &minute, &second);
   const std::chrono::year_month_day date{std::chrono::year(year), std::chrono::month(month), std::chrono::day(day)};
   if (read < 3 || !date.ok()) return std::nullopt;
-  const auto milliseconds = std::chrono::milliseconds(static_cast<std::int64_t>(second * 1000 + 0.5));
+  const auto milliseconds = std::chrono::milliseconds(std::llround(second * 1000));
   return std::chrono::sys_days(date) + std::chrono::hours(hour) + std::chrono::minutes(minute) + milliseconds;
 }
 

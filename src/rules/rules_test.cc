@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "results/fields.h"
 #include "rules/judged_test.h"
+#include "rules/known_models.h"
 #include "rules/recorded_runs.h"
 #include "rules/rule_tables.h"
 
@@ -98,6 +100,27 @@ TEST(Judge, SaysTheSameHoweverOftenItIsAsked) {
       EXPECT_EQ(first.rows[i].grade.trust_reasons, again.rows[i].grade.trust_reasons);
     }
   }
+}
+
+TEST(Judge, WhatAPrecisionLosesIsNoWrongMask) {
+  std::vector<Record> records = made_up_cell();
+  for (Record& record : records) {
+    record.setting.model = "gpt2";
+    record.setting.weights = "sha256:1";
+    record.quality.made().protocol = "window 128";
+    record.quality.made().perplexity = 60;
+  }
+  Record& coarse = records.back();
+  const KnownModel& gpt2 = *find_known_model("gpt2");
+  coarse.quality.made().perplexity = 1.2 * gpt2.perplexity_high;
+  coarse.difference.made().delta_log_perplexity = std::log(1.2 * gpt2.perplexity_high / 60);
+  const auto is_said = [&] {
+    const std::vector<Finding> findings = judge_and_keep(records);
+    return std::ranges::any_of(findings, [](const Finding& one) { return one.rule == "perplexity_range"; });
+  };
+  EXPECT_FALSE(is_said()) << "fp32 reads the text as it should";
+  coarse.difference.made().delta_log_perplexity = 0.01;
+  EXPECT_TRUE(is_said());
 }
 
 TEST(Judge, IsSilentAboutNothing) {

@@ -117,7 +117,10 @@ std::int64_t window_of(const std::string& protocol) {
 /// Windows shorter than 64 ids leave a model without context, and no usual figure is known for them.
 Judgement says_perplexity(const Cell&, const Record& row) {
   const KnownModel* known = row.setting.weights == "random" ? nullptr : find_known_model(row.setting.model);
-  if (!known || !row.quality->perplexity || is_usual_perplexity(exactly(*row.quality->perplexity), *known)) return {};
+  if (!known || !row.quality->perplexity) return {};
+  // What the precision itself loses is told as that: the question is what the same text gives in fp32.
+  const double lost = std::exp(std::max(row.difference->delta_log_perplexity.value_or(0), 0.0));
+  if (is_usual_perplexity({*row.quality->perplexity / lost, *row.quality->perplexity}, *known)) return {};
   if (window_of(row.quality->protocol.value_or("")) < 64) return {};
   return {fmt::format(
               "{}'s perplexity of {} lies outside of {}: padding that is scored, a wrong mask, another tokenizer or "

@@ -17,7 +17,7 @@ commands() {
 run_one() {  # COMMAND
   local log start=$SECONDS
   log=$(mktemp)
-  if timeout "${ASSAY_README_SECONDS:-420}" bash -c "$1" </dev/null >"$log" 2>&1; then
+  if timeout "${ASSAY_README_SECONDS:-600}" bash -c "$1" </dev/null >"$log" 2>&1; then
     passed=$((passed + 1))
     echo "ok $((SECONDS - start)) s: $1"
   else

@@ -97,7 +97,7 @@ std::vector<PhaseColumn> naming_columns() {
           setting_column("depth", &Setting::depth),
           setting_column("prompt_tokens", &Setting::prompt_tokens),
           {{.key = "precision", .role = label},
-           [](const PhaseRow& row) -> Table::Cell { return row.record->setting.precision; }}};
+           [](const PhaseRow& row) -> Table::Cell { return row_name(row.record->setting); }}};
 }
 
 PhaseColumn token_column(const char* key, const char* title, std::optional<double> GenerationCosts::*figure) {
@@ -161,7 +161,9 @@ Table left_out_table(const std::vector<Record>& records) {
   return filled<PhaseRow>({.key = "left_out", .caption = "Without figures"}, columns, rows);
 }
 
-Table binding_table(const std::vector<PhaseRow>& rows) {
+/// Of this program's rows: what other programs read nobody knows.
+Table binding_table(std::vector<PhaseRow> rows) {
+  std::erase_if(rows, [](const PhaseRow& row) { return row.record->setting.engine.has_value(); });
   std::vector<PhaseColumn> columns = naming_columns();
   columns.push_back({{.key = "bytes", .title = "bytes a run", .notation = Notation::bytes},
                      [](const PhaseRow& row) { return or_absent(bytes_a_run(*row.record)); }});
@@ -197,7 +199,8 @@ std::string line_key(const Record& record) {
 std::vector<std::string> batch_sentences(const std::vector<PhaseRow>& rows) {
   std::map<std::string, std::map<std::int64_t, const Record*>> lines;
   for (const PhaseRow& row : rows) {
-    if (row.record->setting.mode == Mode::decode && row.record->evidence.matmul_ms)
+    const Setting& setting = row.record->setting;
+    if (setting.mode == Mode::decode && !setting.engine && row.record->evidence.matmul_ms)
       lines[line_key(*row.record)][row.record->setting.batch] = row.record;
   }
   std::vector<std::string> sentences;

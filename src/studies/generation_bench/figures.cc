@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "results/figure.h"
+#include "results/identity.h"
 #include "results/model_name.h"
 #include "results/parts.h"
 #include "results/record.h"
@@ -34,7 +35,7 @@ Figure rate_figure(const Measured& rows, const char* key, const char* over, doub
     const Setting& setting = row->setting;
     if (!row->rates.tokens_per_s) continue;
     const std::string line =
-        fmt::format("{} {}, {}, {}, prompt {}", shown_model_name(setting.model), name(setting.mode), setting.precision,
+        fmt::format("{} {}, {}, {}, prompt {}", shown_model_name(setting.model), name(setting.mode), row_name(setting),
                     rest(setting), setting.prompt_tokens.value_or(0));
     auto series = std::find_if(figure.series.begin(), figure.series.end(),
                                [&](const Figure::Series& known) { return known.name == line; });
@@ -56,7 +57,7 @@ Figure token_figure(const Measured& rows) {
     if (generation.raw_token_ms.empty() || a_round < 1) continue;
     const auto category = static_cast<double>(figure.x.categories.size());
     figure.x.categories.push_back(fmt::format(
-        "{} {}, batch {}, depth {}, prompt {}", shown_model_name(row->setting.model), row->setting.precision,
+        "{} {}, batch {}, depth {}, prompt {}", shown_model_name(row->setting.model), row_name(row->setting),
         row->setting.batch, row->setting.depth.value_or(0), row->setting.prompt_tokens.value_or(0)));
     Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = figure.x.categories.back()});
     for (std::size_t i = 0; i < generation.raw_token_ms.size(); ++i) {
@@ -110,9 +111,9 @@ Figure::Point roofline_point(const Record& record) {
   const Setting& setting = record.setting;
   return {.x = intensity_of(record),
           .y = *record.rates.gflops,
-          .label = setting.precision,
+          .label = row_name(setting),
           .words = fmt::format("{} {}, {}, batch {}, depth {}: {} FLOP/B, {} GFLOP/s", shown_model_name(setting.model),
-                               name(setting.mode), setting.precision, setting.batch, setting.depth.value_or(0),
+                               name(setting.mode), row_name(setting), setting.batch, setting.depth.value_or(0),
                                format_significant(intensity_of(record)), format_significant(*record.rates.gflops))};
 }
 

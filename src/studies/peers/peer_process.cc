@@ -71,6 +71,22 @@ Shape asked_logits(const ModelConfig& config, const QualityBatch& batch) {
 
 }  // namespace
 
+const char* word_for_workers(Task task) {
+  switch (task) {
+    case Task::language_model:
+      return "language-model";
+    case Task::classification:
+      return "classification";
+    case Task::embedding:
+      return "embedding";
+    case Task::token_classification:
+      return "token-classification";
+    case Task::masked_language_model:
+      return "masked-language-model";
+  }
+  return "?";
+}
+
 PeerProcess::PeerProcess(PeerHost& host, PeerTask task) : host_(host), task_(std::move(task)) {}
 
 void PeerProcess::fail(Status status, const std::string& reason) {
@@ -103,7 +119,7 @@ void PeerProcess::write_job() const {
   write_batches(task_.batches, batches);
   const bool is_file = task_.peer.input == PeerInput::gguf;
   OrderedJson job = {{"model", (is_file ? host_.model_file(task_.precision) : host_.model_folder()).string()},
-                     {"task", name(config.task)},
+                     {"task", word_for_workers(config.task)},
                      {"pooling", word_of(config.pooling)},
                      {"precision", task_.precision},
                      {"threads", host_.facts().threads},
@@ -253,6 +269,7 @@ std::string other_precision_words(const std::string& precision, std::span<const 
       others[one.operand].push_back(fmt::format("{} {}", one.count, one.operation));
   }
   std::vector<std::string> words;
+  words.reserve(others.size());
   for (const auto& [operand, operations_in] : others)
     words.push_back(fmt::format("{} ({})", name(operand), fmt::join(operations_in, ", ")));
   if (words.empty()) return "";

@@ -126,6 +126,9 @@ class PeerProcess {
   double last_value_ = 0;
 };
 
+/// What the workers call it.
+const char* word_for_workers(Task task);
+
 /// Why the peer runs another precision than it was asked for, "was asked for bf16 and multiplies in f32 (48
 /// aten::addmm)"; empty where every product with weights is in the precision's operand, or it says of none.
 std::string other_precision_words(const std::string& precision, std::span<const PeerOperation> operations);

@@ -11,6 +11,7 @@
 #include "studies/peers/beside.h"
 #include "studies/peers/peer_process.h"
 #include "studies/peers/stand_in_peer.h"
+#include "studies/peers/workers.h"
 
 namespace assay {
 namespace {
@@ -65,6 +66,14 @@ TEST(Peers, AreRowsOfTheSameCellInTheSameRounds) {
   EXPECT_EQ(row.evidence.ledger[0].verdict, Verdict::native);
   EXPECT_EQ(row.evidence.flops, own.evidence.flops);
   EXPECT_NE(row.setting.engine_settings->find("torch "), std::string::npos) << *row.setting.engine_settings;
+}
+
+TEST(Peers, WorkersKnowEveryTaskByItsWord) {
+  for (const Task task : {Task::language_model, Task::classification, Task::embedding, Task::token_classification,
+                          Task::masked_language_model}) {
+    const std::string word = fmt::format("\"{}\": \"AutoModel", word_for_workers(task));
+    EXPECT_NE(worker_network().find(word), std::string_view::npos) << word;
+  }
 }
 
 TEST(Peers, OneThatReadsGgufGetsAFileOfTheAskedPrecision) {
