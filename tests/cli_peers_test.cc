@@ -38,7 +38,8 @@ TEST_F(CliPeers, AreListedWithWhatTheyCanBeAskedFor) {
     }
     EXPECT_EQ(peer.at("installed"), "no");
     EXPECT_NE(peer.at("precisions").get<std::string>().find("fp32"), std::string::npos);
-    EXPECT_NE(peer.at("settings").get<std::string>().find("torch "), std::string::npos);
+    const std::string package = peer.at("peer") == "llama.cpp" ? "llama-cpp-python " : "torch ";
+    EXPECT_NE(peer.at("settings").get<std::string>().find(package), std::string::npos);
   }
   EXPECT_EQ(run({"peers", "--remove"}).out, "nothing was there\n");
 }
@@ -47,6 +48,9 @@ TEST_F(CliPeers, ThatDoNotExistOrCannotBeHadAreSaidAtOnce) {
   expect_failure({"bench", "model", "--peers", "pytroch"}, 2, "pytroch: no such peer; there are pytorch, ");
   expect_failure({"bench", "model", "--peers", "vllm-cpu"}, 3, "vllm-cpu: vLLM has no wheel for processors on PyPI");
   expect_failure({"bench", "model", "--generate", "--peers", "openvino"}, 2, "openvino: is not timed at generation");
+  expect_failure({"train", "--benchmark", "model", "--peers", "openvino"}, 2, "openvino: is not timed at training");
+  expect_failure({"train", "--benchmark", "model", "--peers", "pytorch", "--accumulate", "2"}, 2, "--accumulate");
+  expect_failure({"train", "--benchmark", "model", "--peers", "pytorch", "--mode", "forward"}, 2, "--mode");
   expect_failure({"peers", "--install", "nothing"}, 2, "nothing: no such peer");
   expect_failure({"peers", "--remove", "nothing"}, 2, "nothing: no such peer");
   expect_failure({"bench", "model", "--beside", "mine"}, 2, "NAME=COMMAND is wanted");
