@@ -8,7 +8,7 @@ namespace {
 
 /// Other programs beside this one, none of which is installed here: the cache is this test's own.
 class CliPeers : public Cli {
- protected:
+ public:
   CliPeers() {
     if (const char* before = std::getenv(cache); before != nullptr) before_ = before;
     ::setenv(cache, (folder_.path() / "cache").c_str(), 1);

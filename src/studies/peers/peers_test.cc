@@ -165,8 +165,8 @@ Document scored_with(const std::string& shape, int bytes) {
                          stand_in_worker("*'\"logits\"'*) " + writes + "; echo '{\"shape\": " + shape + "}' ;;"));
   BenchRequest request = request_with_peer(peer);
   const RecordedTree data;
-  std::vector<std::int32_t> ids;
-  for (std::int32_t i = 0; i < 16; ++i) ids.push_back(i * i % 59);
+  std::vector<std::int32_t> ids(16);
+  for (std::int32_t i = 0; i < 16; ++i) ids[static_cast<std::size_t>(i)] = i * i % 59;
   write_npy(data.root() / "input_ids.npy", NpyType::s32, {2, 8}, std::as_bytes(std::span(ids)));
   request.quality = QualityMode::automatic;
   request.data = data.root();

@@ -44,6 +44,7 @@ std::string name_of(const Variant& variant) {
 std::string warmup_words(const Variant& variant) {
   const std::vector<StepSample>& steps = variant.steps;
   std::vector<double> ms;
+  ms.reserve(steps.size());
   for (const StepSample& step : steps) ms.push_back(step.step_ms());
   const double usual_ms = median(ms);
   const auto faults = [&](std::size_t i) { return steps[i].after.page_faults - steps[i].before.page_faults; };
