@@ -119,8 +119,8 @@ Judgement says_perplexity(const Cell&, const Record& row) {
   const KnownModel* known = row.setting.weights == "random" ? nullptr : find_known_model(row.setting.model);
   if (!known || !row.quality->perplexity) return {};
   // What the precision itself loses is told as that: the question is what the same text gives in fp32.
-  const double lost = std::exp(std::max(row.difference->delta_log_perplexity.value_or(0), 0.0));
-  if (is_usual_perplexity({*row.quality->perplexity / lost, *row.quality->perplexity}, *known)) return {};
+  const double of_fp32 = *row.quality->perplexity / std::exp(row.difference->delta_log_perplexity.value_or(0));
+  if (is_usual_perplexity(exactly(of_fp32), *known)) return {};
   if (window_of(row.quality->protocol.value_or("")) < 64) return {};
   return {fmt::format(
               "{}'s perplexity of {} lies outside of {}: padding that is scored, a wrong mask, another tokenizer or "

@@ -364,6 +364,7 @@ void Trainer::begin_scale_histories() {
 
 /// A rank sees its own rows: the largest of a step is that of all of them, and its last run that of the last rank.
 void Trainer::share_what_scales_saw() {
+  if (group_ == nullptr) return;
   std::vector<float*> histories;
   std::vector<float> mine;
   for (const Value& value : programs_.step.values) {
@@ -371,7 +372,7 @@ void Trainer::share_what_scales_saw() {
     histories.push_back(state_.find(value.name)->as<float>());
     mine.insert(mine.end(), histories.back(), histories.back() + float8_before);
   }
-  if (group_ == nullptr || mine.empty()) return;
+  if (mine.empty()) return;
   for (const std::vector<std::byte>& bytes : all_gather(*group_, std::as_bytes(std::span(mine)))) {
     const auto* its = reinterpret_cast<const float*>(bytes.data());
     for (float* const history : histories) {

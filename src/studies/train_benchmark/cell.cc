@@ -346,6 +346,7 @@ void add_peer_variants(const TrainCell& cell, std::vector<Variant>& variants) {
       Variant& variant = variants.emplace_back();
       variant.engine = &peer;
       variant.precision = precision;
+      variant.fusion = cell.request.fusions.front();  // That of the row it is compared with.
       variant.counted = static_cast<std::size_t>(cell.request.steps);
       variant.options = training_options(cell, precision, variant.fusion, variant.step);
       if (peer_precision(peer, variant.options.precision.name(), PeerUse::training) != nullptr) {

@@ -11,8 +11,9 @@ from job import Operation, Refused
 
 PIECE = 512  # ids of a prompt that are read at once, as assay does
 GGML_F32, GGML_F16 = 0, 1
-TYPES = {0: ("F32", "f32"), 1: ("F16", "f16"), 2: ("Q4_0", ""), 3: ("Q4_1", ""), 8: ("Q8_0", "s8"), 9: ("Q8_1", "s8"),
-         15: ("Q8_K", "s8"), 30: ("BF16", "bf16")}
+# ggml's numbers of types: their names, and of those that rows are multiplied in the dtype.
+NAMES = {0: "F32", 1: "F16", 2: "Q4_0", 8: "Q8_0", 30: "BF16"}
+OPERANDS = {0: "f32", 1: "f16", 8: "s8", 30: "bf16"}
 LAYER = re.compile(r"(blk\.\d+\.(attn_(q|k|v|qkv|output)|ffn_(gate|up|down)\w*)|output)\.weight")
 
 
@@ -38,13 +39,11 @@ def types_of_weights(path):
     base.gguf_init_from_file.argtypes = [ctypes.c_char_p, FileParameters]
     base.gguf_get_tensor_name.restype = ctypes.c_char_p
     file = ctypes.c_void_p(base.gguf_init_from_file(path.encode(), FileParameters(True, None)))
-    count = ctypes.c_int64(0)
     base.gguf_get_n_tensors.restype = ctypes.c_int64
     found = {}
-    for index in range(base.gguf_get_n_tensors(file)):
-        count.value = index
-        name = base.gguf_get_tensor_name(file, count).decode()
-        found[name] = base.gguf_get_tensor_type(file, count)
+    for number in range(base.gguf_get_n_tensors(file)):
+        index = ctypes.c_int64(number)
+        found[base.gguf_get_tensor_name(file, index).decode()] = base.gguf_get_tensor_type(file, index)
     base.gguf_free(file)
     layers = [kind for name, kind in found.items() if LAYER.fullmatch(name)]
     if "output.weight" not in found:
@@ -58,8 +57,9 @@ def operations_of(path):
     operations = []
     for kind, count in types_of_weights(path).items():
         other = cpu.ggml_get_type_traits_cpu(kind).contents.vec_dot_type
-        name, operand = TYPES.get(kind, (str(kind), ""))[0], TYPES.get(other, ("", ""))[1]
-        operations.append(Operation(f"mul_mat of {name}", operand, "linear", "", count, "ggml_type_traits_cpu"))
+        name = NAMES.get(kind, f"type {kind}")
+        operations.append(
+            Operation(f"mul_mat of {name}", OPERANDS.get(other, ""), "linear", "", count, "ggml_type_traits_cpu"))
     return operations
 
 

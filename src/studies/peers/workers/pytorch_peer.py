@@ -159,10 +159,7 @@ class TrainingPeer:
         if job.task not in ("language-model", "classification"):
             raise Refused(f"is not trained as {job.task}")
         self.job = job
-        self.model = open_model(job, WEIGHTS[job.precision]).train()
-        for module in self.model.modules():
-            if isinstance(module, torch.nn.Dropout):
-                module.p = 0.0
+        self.model = open_model(job, WEIGHTS[job.precision])  # As for passes: no layer drops anything.
         if job.task == "language-model":
             use_is_causal(self.model)
         self.ids = torch.from_numpy(job.batches[0].ids)
