@@ -1,59 +1,107 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cpu/micro/stripe_quarters.h"
 #include "kernels/cpu/micro/stripes.h"
 
-// Included behind ASSAY_TARGET: integer products of stripes in AVX2's registers, by a Products that says how a stretch
-// of codes meets one of x.
+// Included behind ASSAY_TARGET: integer products of stripes in AVX2's registers. Products say how a vector of codes
+// meets x: Codes<bits>, what all rows share of a vector; add, a sum with its products with one row's x; finish, the
+// sum of a stretch in 32 bits; has_signs, whether codes of so many bits have their sign back.
 namespace assay::cpu::micro {
 namespace {
+
+/// Codes of 4 bits: a byte holds one of an input and one of the fourth behind it.
+struct Nibbles {
+  __m256i low;
+  __m256i high;
+
+  void read(__m256i lanes) {
+    const __m256i four_bits = _mm256_set1_epi8(0x0F);
+    low = _mm256_and_si256(lanes, four_bits);
+    high = _mm256_and_si256(_mm256_srli_epi16(lanes, 4), four_bits);
+  }
+};
+
+/// Codes of 8 bits, as they are.
+struct Bytes {
+  __m256i all;
+  void read(__m256i lanes) { all = lanes; }
+};
 
 /// By an instruction that adds four products of u8 and s8 at once: Dot::multiply_add(sums, bytes, signed bytes).
 template <typename Dot>
 struct DotProducts {
-  /// Codes are taken as they are, without a sign: each stretch starts at what their zero takes off.
-  static constexpr bool starts_at_zero(int) { return false; }
-
   template <int bits>
-  static __m256i of_stretch(const std::byte* codes, const std::byte* x) {
-    const __m256i low = _mm256_set1_epi8(0x0F);
-    __m256i sum = _mm256_setzero_si256();
-#pragma GCC unroll 8
-    for (int i = 0; i < bits; ++i) {
-      const __m256i lanes = load_lanes(codes, i);
-      if constexpr (bits == 8) {
-        sum = Dot::multiply_add(sum, lanes, four_of_x(x + i * 4));
-      } else {
-        sum = Dot::multiply_add(sum, _mm256_and_si256(lanes, low), four_of_x(x + i * 8));
-        sum = Dot::multiply_add(sum, _mm256_and_si256(_mm256_srli_epi16(lanes, 4), low), four_of_x(x + i * 8 + 4));
-      }
-    }
+  using Codes = std::conditional_t<bits == 4, Nibbles, Bytes>;
+  static constexpr bool has_signs(int) { return false; }
+
+  static __m256i add(__m256i sum, const Nibbles& codes, const std::byte* x) {
+    return Dot::multiply_add(Dot::multiply_add(sum, codes.low, four_of_x(x)), codes.high, four_of_x(x + 4));
+  }
+  static __m256i add(__m256i sum, const Bytes& codes, const std::byte* x) {
+    return Dot::multiply_add(sum, codes.all, four_of_x(x));
+  }
+  template <int bits>
+  static __m256i finish(__m256i sum) {
     return sum;
   }
 };
 
+/// As many quarters of a panel at once as leave their sums in registers. Of one row all four: the panel is then read
+/// front to back, which memory gives fastest.
+constexpr int quarters_at_once(int rows) {
+  return rows == 1 ? 4 : 2;
+}
+
+/// What a stretch adds to the sums of so many rows and quarters, in 32 bits.
+template <typename Products, int bits, int rows, int quarters>
+inline void sum_stretch(const StripeBlock& block, std::int64_t stretch, const std::byte* codes,
+                        __m256i (&sums)[rows * quarters]) {
+  constexpr int inputs = stretch_values / bits;
+  const std::byte* const x = block.x + stretch * stretch_values;
+#pragma GCC unroll 12
+  for (__m256i& sum : sums) sum = _mm256_setzero_si256();
+#pragma GCC unroll 8
+  for (int i = 0; i < bits; ++i) {
+    typename Products::template Codes<bits> vectors[quarters];
+#pragma GCC unroll 4
+    for (int quarter = 0; quarter < quarters; ++quarter)
+      vectors[quarter].read(load_lanes(codes + quarter * lanes_bytes, i));
+#pragma GCC unroll 12
+    for (int at = 0; at < rows * quarters; ++at)
+      sums[at] = Products::add(sums[at], vectors[at % quarters], x + at / quarters * block.x_stride + i * inputs);
+  }
+#pragma GCC unroll 12
+  for (__m256i& sum : sums) sum = Products::template finish<bits>(sum);
+}
+
 template <typename Products, int bits, int rows>
-void multiply_integer_quarter(const StripeBlock& block, int quarter) {
-  __m256 totals[rows];
-  for (__m256& total : totals) total = _mm256_setzero_ps();
+void multiply_integer_quarters(const StripeBlock& block, int first) {
+  constexpr int quarters = quarters_at_once(rows);
+  __m256 totals[quarters][rows];
+#pragma GCC unroll 12
+  for (int at = 0; at < rows * quarters; ++at) totals[at % quarters][at / quarters] = _mm256_setzero_ps();
   const bool has_offset = block.shape.has_offset();
-  QuarterHeader header;
-  for_quarter(block, quarter, header, [&](std::int64_t part, const std::byte* codes, std::int64_t place) {
-    const std::int64_t stretch = part / block.parts;
-#pragma GCC unroll 3
-    for (int row = 0; row < rows; ++row) {
+  QuarterHeader headers[quarters];
+  for_quarters(block, first, headers, [&](std::int64_t part, const std::byte* codes, std::int64_t place) {
+    if constexpr (quarters == quarters_of_panel) fetch_ahead(codes, block.shape.layout.code_bytes());
+    const std::int64_t stretch = block.parts == 1 ? part : part / 2;
+    __m256i sums[rows * quarters];
+    sum_stretch<Products, bits, rows, quarters>(block, stretch, codes, sums);
+#pragma GCC unroll 12
+    for (int at = 0; at < rows * quarters; ++at) {
+      const int row = at / quarters;
       const std::int64_t side = row * block.side_stride + stretch;
-      __m256i sum =
-          Products::template of_stretch<bits>(codes, block.x + row * block.x_stride + stretch * stretch_values);
-      if constexpr (!Products::starts_at_zero(bits)) sum = _mm256_add_epi32(sum, _mm256_set1_epi32(block.starts[side]));
-      const __m256 group = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), _mm256_set1_ps(block.x_scale[side]));
-      add_group(totals[row], group, header, place, has_offset,
+      const __m256i start = _mm256_set1_epi32(Products::has_signs(bits) ? 0 : block.starts[side]);
+      const __m256 group =
+          _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(sums[at], start)), _mm256_set1_ps(block.x_scale[side]));
+      add_group(totals[at % quarters][row], group, headers[at % quarters], place, has_offset,
                 has_offset ? block.x_sums[row * block.side_stride * block.parts + part] : 0);
     }
   });
-  store_quarter<rows>(block, quarter, totals);
+  for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
 }
 
 template <typename Products, int bits, int rows>
@@ -61,8 +109,8 @@ void multiply_integer_rows(const StripeBlock& block, int count) {
   if constexpr (rows > 1) {
     if (count < rows) return multiply_integer_rows<Products, bits, rows - 1>(block, count);
   }
-  for (int quarter = 0; quarter < quarters_of_panel; ++quarter)
-    multiply_integer_quarter<Products, bits, rows>(block, quarter);
+  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
+    multiply_integer_quarters<Products, bits, rows>(block, quarter);
 }
 
 template <typename Products>

@@ -22,7 +22,6 @@ struct QuarterHeader {
   __m256 scale[most_groups];
   __m256 offset[most_groups];  ///< minimum, or scale * zero.
   __m256 zero;
-  int step;  ///< 0: one scale for all stretches.
 };
 
 inline __m256 eight_f16(const std::byte* data) {
@@ -39,7 +38,6 @@ inline __m256 eight_bytes(const std::byte* data) {
 
 inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
   const int row = quarter * rows_of_quarter;
-  header.step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
   const StripeScales scales = shape.layout.scales;
   header.scale[0] = scales == StripeScales::f32 || scales == StripeScales::f32_minimum
                         ? eight_f32(stripe + std::ptrdiff_t{4} * row)
@@ -51,7 +49,7 @@ inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int 
     header.zero = eight_bytes(stripe + shape.zero_at + row);
     header.offset[0] = _mm256_mul_ps(header.scale[0], header.zero);
   }
-  if (header.step == 0) return;
+  if (scales != StripeScales::six_bits) return;
   const __m256 d = header.scale[0];
   const __m256 m = eight_f16(stripe + 2 * (stripe_rows + row));
   const std::byte* const sixes = stripe + 4 * stripe_rows + row;
@@ -61,18 +59,26 @@ inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int 
   }
 }
 
-/// body(stretch of K, its codes of these 8 rows, its place among the header's) for each stretch of the panel.
-template <typename Body>
-inline void for_quarter(const StripeBlock& block, int quarter, QuarterHeader& header, Body body) {
+/// body(stretch of K, its codes from that quarter on, its place among the headers') for each stretch of the panel.
+template <int quarters, typename Body>
+inline void for_quarters(const StripeBlock& block, int quarter, QuarterHeader (&headers)[quarters], Body body) {
   const StripeShape& shape = block.shape;
   const std::int64_t code_bytes = shape.layout.code_bytes();
+  const int step = shape.layout.scales == StripeScales::six_bits ? 1 : 0;
   const std::byte* stripe = block.panel;
   for (std::int64_t first = 0; first < block.stretches; first += shape.stretches, stripe += shape.bytes) {
-    read_quarter(shape, stripe, quarter, header);
+    for (int i = 0; i < quarters; ++i) read_quarter(shape, stripe, quarter + i, headers[i]);
     const std::int64_t count = block.stretches - first < shape.stretches ? block.stretches - first : shape.stretches;
     const std::byte* codes = stripe + shape.header_bytes + quarter * lanes_bytes;
-    for (std::int64_t i = 0; i < count; ++i, codes += code_bytes) body(first + i, codes, i * header.step);
+    for (std::int64_t i = 0; i < count; ++i, codes += code_bytes) body(first + i, codes, i * step);
   }
+}
+
+/// A panel that is read once, all of it: a page ahead of what is multiplied, which hardware stops at.
+inline void fetch_ahead(const std::byte* codes, std::int64_t bytes) {
+  constexpr std::int64_t ahead = 2048;
+  for (std::int64_t at = 0; at < bytes; at += line_bytes)
+    _mm_prefetch(reinterpret_cast<const char*>(codes + ahead + at), _MM_HINT_T0);
 }
 
 inline __m256i load_lanes(const std::byte* codes, int pair) {

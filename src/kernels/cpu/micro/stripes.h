@@ -54,7 +54,7 @@ using MultiplyStripes = void (*)(const StripeBlock& block, int rows);
 
 constexpr int integer_stripe_rows = 6;  ///< The most rows of a call: 12 sums of integers and 12 of f32.
 constexpr int float_stripe_rows = 4;
-constexpr int integer_stripe_rows_avx2 = 3;
+constexpr int integer_stripe_rows_avx2 = 6;
 constexpr int float_stripe_rows_avx2 = 2;
 
 // Codes of 4 or 8 bits. `integers`: x is s8, products and sums of a stretch are exact.

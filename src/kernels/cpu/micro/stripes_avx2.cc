@@ -1,5 +1,6 @@
 #include <immintrin.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "kernels/cpu/micro/stripes.h"
@@ -11,40 +12,43 @@ ASSAY_TARGET("avx2,fma,f16c")
 namespace assay::cpu::micro {
 namespace {
 
-/// Of 4 bits, 8 pairs of products a lane stay below 2^15: 8 * 2 * 15 * 127. Of 8 bits one pair does, of magnitudes up
-/// to 128, and x takes the codes' sign.
-template <int bits>
-inline __m256i pairs_of_stretch(const std::byte* codes, const std::byte* x) {
-  const __m256i ones = _mm256_set1_epi16(1);
-  if constexpr (bits == 4) {
-    const __m256i low = _mm256_set1_epi8(0x0F);
-    __m256i pairs = _mm256_setzero_si256();
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      const __m256i lanes = load_lanes(codes, i);
-      const __m256i high = _mm256_and_si256(_mm256_srli_epi16(lanes, 4), low);
-      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(_mm256_and_si256(lanes, low), four_of_x(x + i * 8)));
-      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(high, four_of_x(x + i * 8 + 4)));
-    }
-    return _mm256_madd_epi16(pairs, ones);
-  } else {
-    __m256i sum = _mm256_setzero_si256();
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) {
-      const __m256i code = _mm256_xor_si256(load_lanes(codes, i), _mm256_set1_epi8(static_cast<char>(0x80)));
-      const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(code), _mm256_sign_epi8(four_of_x(x + i * 4), code));
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
-    }
-    return sum;
-  }
-}
+/// Codes of 8 bits with their signs: magnitudes up to 128.
+struct SignedBytes {
+  __m256i codes;
+  __m256i magnitudes;
 
+  void read(__m256i lanes) {
+    codes = _mm256_xor_si256(lanes, _mm256_set1_epi8(static_cast<char>(0x80)));
+    magnitudes = _mm256_abs_epi8(codes);
+  }
+};
+
+/// Products in pairs of 16 bits. Of 4 bits a stretch's 8 pairs a lane stay below 2^15: 8 * 2 * 15 * 127. Of 8 bits one
+/// pair does, and x takes the codes' sign.
 struct PairProducts {
-  /// Codes of 8 bits get their signs back.
-  static constexpr bool starts_at_zero(int bits) { return bits == 8; }
   template <int bits>
-  static __m256i of_stretch(const std::byte* codes, const std::byte* x) {
-    return pairs_of_stretch<bits>(codes, x);
+  using Codes = std::conditional_t<bits == 4, Nibbles, SignedBytes>;
+  static constexpr bool has_signs(int bits) { return bits == 8; }
+
+  static __m256i add(__m256i sum, const Nibbles& codes, const std::byte* x) {
+    sum = kept(_mm256_add_epi16(sum, _mm256_maddubs_epi16(codes.low, four_of_x(x))));
+    return kept(_mm256_add_epi16(sum, _mm256_maddubs_epi16(codes.high, four_of_x(x + 4))));
+  }
+  static __m256i add(__m256i sum, const SignedBytes& codes, const std::byte* x) {
+    const __m256i pairs = _mm256_maddubs_epi16(codes.magnitudes, _mm256_sign_epi8(four_of_x(x), codes.codes));
+    return kept(_mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+  }
+  template <int bits>
+  static __m256i finish(__m256i sum) {
+    return bits == 4 ? _mm256_madd_epi16(sum, _mm256_set1_epi16(1)) : sum;
+  }
+
+ private:
+  /// The sum as it is at this place of the program. Otherwise the compiler adds integers in an order of its own, for
+  /// which it needs all products at once, and far more registers than there are.
+  static __m256i kept(__m256i sum) {
+    asm("" : "+x"(sum));
+    return sum;
   }
 };
 
@@ -71,8 +75,9 @@ void multiply_float_quarter(const StripeBlock& block, int quarter) {
   for (__m256& total : totals) total = _mm256_setzero_ps();
   const bool has_offset = block.shape.has_offset();
   const std::int64_t x_stride = block.x_stride / 4;
-  QuarterHeader header;
-  for_quarter(block, quarter, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+  QuarterHeader headers[1];
+  const QuarterHeader& header = headers[0];
+  for_quarters(block, quarter, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
     const auto* const x = reinterpret_cast<const float*>(block.x) + stretch * stretch_values;
     __m256 sums[rows][2];
     for (auto& row : sums) row[0] = row[1] = _mm256_setzero_ps();
@@ -105,8 +110,9 @@ void multiply_float_rows(const StripeBlock& block, int count) {
 template <int bits>
 void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* wide) {
   const StripeLayout& layout = block.shape.layout;
-  QuarterHeader header;
-  for_quarter(block, quarter, header, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+  QuarterHeader headers[1];
+  const QuarterHeader& header = headers[0];
+  for_quarters(block, quarter, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
     float* const rows = reinterpret_cast<float*>(wide) + stretch * stretch_values * panel_width;
     for (int i = 0; i < bits; ++i) {
       for_code_values<bits>(
