@@ -22,8 +22,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// Queries that share what is loaded: as many as leave registers for the sums of four tokens each.
-constexpr std::int64_t most_queries = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
+/// Queries that share what is loaded: as many as leave registers for the sums of four tokens each. Loops over sums are
+/// unrolled by a pragma each: otherwise the sums lie in memory.
+constexpr std::int64_t most_queries = HWY_TARGET <= HWY_AVX3 ? 4 : 3;
 constexpr std::int64_t tokens_at_once = 4;
 constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
@@ -111,20 +112,24 @@ template <DType dtype, std::int64_t queries>
 HWY_INLINE void multiply_four_keys(const PartialShape& shape, const float* q, const HeadRows& keys, std::int64_t first,
                                    std::int64_t count, float* scores) {
   const std::byte* rows[tokens_at_once];
-  for (std::int64_t t = 0; t < tokens_at_once; ++t) rows[t] = keys[first + std::min(t, count - 1)];
   V32 sums[queries][tokens_at_once];
-  for (std::int64_t c = 0; c < queries; ++c) {
-    for (std::int64_t t = 0; t < tokens_at_once; ++t) sums[c][t] = hn::Zero(f32_lanes);
+#pragma GCC unroll 4
+  for (std::int64_t t = 0; t < tokens_at_once; ++t) {
+    rows[t] = keys[first + std::min(t, count - 1)];
+    fetch_ahead(keys, first + t, shape.head_dim * bytes_of(dtype));
+#pragma GCC unroll 4
+    for (std::int64_t c = 0; c < queries; ++c) sums[c][t] = hn::Zero(f32_lanes);
   }
-  for (std::int64_t t = 0; t < tokens_at_once; ++t) fetch_ahead(keys, first + t, shape.head_dim * bytes_of(dtype));
   for (std::int64_t i = 0; i < shape.head_dim; i += lane_count()) {
-    V32 key[tokens_at_once];
-    for (std::int64_t t = 0; t < tokens_at_once; ++t) key[t] = load_kept<dtype>(rows[t], i, shape.head_dim);
-    for (std::int64_t c = 0; c < queries; ++c) {
-      const V32 query = hn::LoadU(f32_lanes, q + c * shape.padded_dim + i);
-      for (std::int64_t t = 0; t < tokens_at_once; ++t) sums[c][t] = hn::MulAdd(query, key[t], sums[c][t]);
+#pragma GCC unroll 4
+    for (std::int64_t t = 0; t < tokens_at_once; ++t) {
+      const V32 key = load_kept<dtype>(rows[t], i, shape.head_dim);
+#pragma GCC unroll 4
+      for (std::int64_t c = 0; c < queries; ++c)
+        sums[c][t] = hn::MulAdd(hn::LoadU(f32_lanes, q + c * shape.padded_dim + i), key, sums[c][t]);
     }
   }
+#pragma GCC unroll 4
   for (std::int64_t c = 0; c < queries; ++c) store_sums(sums[c], scores + c * block_tokens + first);
 }
 
@@ -141,22 +146,22 @@ HWY_INLINE void add_value_columns(const PartialShape& shape, const float* p, con
                                   std::int64_t tokens, std::int64_t i, float* context) {
   V32 sums[queries][vectors];
   const auto at = [&](std::int64_t c, std::int64_t v) { return context + c * shape.floats() + i + v * lane_count(); };
-  for (std::int64_t c = 0; c < queries; ++c) {
-    for (std::int64_t v = 0; v < vectors; ++v) sums[c][v] = hn::LoadU(f32_lanes, at(c, v));
-  }
+#pragma GCC unroll 16
+  for (std::int64_t n = 0; n < queries * vectors; ++n)
+    sums[n / vectors][n % vectors] = hn::LoadU(f32_lanes, at(n / vectors, n % vectors));
   for (std::int64_t t = 0; t < tokens; ++t) {
     fetch_ahead(values, t, i == 0 ? shape.head_dim * bytes_of(dtype) : 0);
-    V32 value[vectors];
-    for (std::int64_t v = 0; v < vectors; ++v)
-      value[v] = load_kept<dtype>(values[t], i + v * lane_count(), shape.head_dim);
-    for (std::int64_t c = 0; c < queries; ++c) {
-      const V32 share = hn::Set(f32_lanes, p[c * block_tokens + t]);
-      for (std::int64_t v = 0; v < vectors; ++v) sums[c][v] = hn::MulAdd(share, value[v], sums[c][v]);
+#pragma GCC unroll 4
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      const V32 value = load_kept<dtype>(values[t], i + v * lane_count(), shape.head_dim);
+#pragma GCC unroll 4
+      for (std::int64_t c = 0; c < queries; ++c)
+        sums[c][v] = hn::MulAdd(hn::Set(f32_lanes, p[c * block_tokens + t]), value, sums[c][v]);
     }
   }
-  for (std::int64_t c = 0; c < queries; ++c) {
-    for (std::int64_t v = 0; v < vectors; ++v) hn::StoreU(sums[c][v], f32_lanes, at(c, v));
-  }
+#pragma GCC unroll 16
+  for (std::int64_t n = 0; n < queries * vectors; ++n)
+    hn::StoreU(sums[n / vectors][n % vectors], f32_lanes, at(n / vectors, n % vectors));
 }
 
 template <DType dtype, std::int64_t queries>
@@ -179,11 +184,10 @@ template <DType dtype>
 BlockProducts products_of(std::int64_t queries) {
   if (queries == 1) return {multiply_keys<dtype, 1>, multiply_values<dtype, 1>};
   if (queries == 2) return {multiply_keys<dtype, 2>, multiply_values<dtype, 2>};
-  if constexpr (most_queries > 2) {
-    if (queries == 3) return {multiply_keys<dtype, 3>, multiply_values<dtype, 3>};
-    return {multiply_keys<dtype, 4>, multiply_values<dtype, 4>};
+  if constexpr (most_queries == 4) {
+    if (queries == 4) return {multiply_keys<dtype, 4>, multiply_values<dtype, 4>};
   }
-  return {multiply_keys<dtype, 2>, multiply_values<dtype, 2>};
+  return {multiply_keys<dtype, 3>, multiply_values<dtype, 3>};
 }
 
 BlockProducts products_of(DType dtype, std::int64_t queries) {
