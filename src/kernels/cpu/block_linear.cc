@@ -33,8 +33,7 @@ Offer block_linear_few_f32(const Call& call, const MachineFacts& facts) {
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
   if (const char* why = unfit_for_few_rows(linear)) return Declined{why};
   const StripeLayout layout = *stripe_layout(*linear.blocks);
-  return prepare_stripes(linear, facts,
-                         facts.isa.avx512 ? codes::stripes_f32(layout) : codes::stripes_f32_avx2(layout));
+  return prepare_stripes(linear, facts, facts.isa.avx512 ? codes::stripes_f32(layout) : codes::stripes_f32_avx2());
 }
 
 Offer quantized_block_linear_vnni(const Call& call, const MachineFacts& facts) {

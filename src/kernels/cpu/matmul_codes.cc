@@ -204,12 +204,10 @@ StripeCode stripes_f32(const StripeLayout& layout) {
           micro::float_stripe_rows};
 }
 
-StripeCode stripes_f32_avx2(const StripeLayout& layout) {
-  StripeCode code = stripes_f32(layout);
-  code.description = "avx2 f32 of few rows";
-  code.multiply = micro::multiply_stripes_f32_avx2;
-  code.block_rows = micro::float_stripe_rows_avx2;
-  return code;
+StripeCode stripes_f32_avx2() {
+  return {
+      "avx2 f32 of few rows",       DType::f32, DType::f32, micro::StripeRows::f32, micro::multiply_stripes_f32_avx2,
+      micro::float_stripe_rows_avx2};
 }
 
 StripeCode stripes_bf16() {

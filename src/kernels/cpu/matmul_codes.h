@@ -35,7 +35,7 @@ StripeCode stripes_vnni();
 StripeCode stripes_avx_vnni();
 StripeCode stripes_maddubs();
 StripeCode stripes_f32(const StripeLayout& layout);
-StripeCode stripes_f32_avx2(const StripeLayout& layout);
+StripeCode stripes_f32_avx2();
 StripeCode stripes_bf16();  ///< Of codes of 4 bits.
 
 }  // namespace assay::cpu::codes

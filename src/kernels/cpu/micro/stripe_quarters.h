@@ -15,7 +15,6 @@ constexpr std::int64_t vector_pair_bytes = 128;  ///< Of codes: both halves of t
 constexpr int most_groups = 8;
 constexpr int rows_of_quarter = 8;
 constexpr int quarters_of_panel = 4;
-constexpr int input_of_place[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 
 /// What a stripe's header says of 8 rows.
 struct QuarterHeader {

@@ -64,7 +64,7 @@ void multiply_stripes_bf16(const StripeBlock& block, int rows);  ///< AVX512-BF1
 void multiply_stripes_maddubs(const StripeBlock& block, int rows);  ///< AVX2. s8
 void multiply_stripes_avx_vnni(const StripeBlock& block,
                                int rows);  ///< AVX2 and AVX-VNNI. s8; integer_stripe_rows_avx2
-void multiply_stripes_f32_avx2(const StripeBlock& block, int rows);  ///< AVX2 with FMA. 4 bits: f32_halves, 8: f32
+void multiply_stripes_f32_avx2(const StripeBlock& block, int rows);  ///< AVX2 with FMA. f32
 
 /// WidenBlocks of re-laid stripes.
 void stripes_to_f32(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide);

@@ -1,7 +1,6 @@
 #include <immintrin.h>
 
 #include <type_traits>
-#include <utility>
 
 #include "kernels/cpu/micro/stripes.h"
 #include "kernels/cpu/micro/target.h"
@@ -52,51 +51,80 @@ struct PairProducts {
   }
 };
 
-/// Value `place` of each lane, as the number it is less the zero that all blocks share.
-template <int bits, int place>
-inline __m256 code_values(__m256i lanes, int zero) {
-  const __m256i shifted = _mm256_srli_epi32(lanes, bits * place);
-  const __m256i code = _mm256_and_si256(shifted, _mm256_set1_epi32(bits == 4 ? 0x0F : 0xFF));
-  return _mm256_cvtepi32_ps(_mm256_sub_epi32(code, _mm256_set1_epi32(zero)));
+/// Numbers are first 2^24 times themselves: a byte that lies on top of its lane.
+constexpr float on_top = 0x1p-24F;
+
+/// Byte `byte` of each lane, as a number times 2^24.
+template <int byte>
+inline __m256 numbers_of(__m256i bytes) {
+  constexpr auto top_of = [](int from) { return from << 24 | 0x808080; };
+  const __m128i to_top = _mm_set_epi32(top_of(byte + 12), top_of(byte + 8), top_of(byte + 4), top_of(byte));
+  return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(bytes, _mm256_broadcastsi128_si256(to_top)));
 }
 
+/// body(vector of lanes, the number of that input) for the 4 inputs whose codes are the bytes of `codes`.
+template <typename Body>
+inline __attribute__((always_inline)) void for_bytes(__m256i codes, __m256i zero, int first, Body body) {
+  const __m256i bytes = _mm256_sub_epi8(codes, zero);
+  body(first, numbers_of<0>(bytes));
+  body(first + 1, numbers_of<1>(bytes));
+  body(first + 2, numbers_of<2>(bytes));
+  body(first + 3, numbers_of<3>(bytes));
+}
+
+/// The same for all inputs of a vector of codes: less the zero that all blocks share, times 2^24.
 template <int bits, typename Body>
-inline __attribute__((always_inline)) void for_code_values(__m256i lanes, int zero, Body body) {
-  const auto each = [&]<int... place>(std::integer_sequence<int, place...>) __attribute__((always_inline)) {
-    (body.template operator()<place>(code_values<bits, place>(lanes, zero)), ...);
-  };
-  each(std::make_integer_sequence<int, 32 / bits>());
+inline __attribute__((always_inline)) void for_numbers(__m256i lanes, int zero, Body body) {
+  const __m256i zeros = _mm256_set1_epi8(static_cast<char>(zero));
+  if constexpr (bits == 8) {
+    for_bytes(lanes, zeros, 0, body);
+  } else {
+    Nibbles nibbles;
+    nibbles.read(lanes);
+    for_bytes(nibbles.low, zeros, 0, body);
+    for_bytes(nibbles.high, zeros, 4, body);
+  }
 }
 
 template <int bits, int rows>
-void multiply_float_quarter(const StripeBlock& block, int quarter) {
-  constexpr int inputs = 32 / bits;
-  __m256 totals[rows];
-  for (__m256& total : totals) total = _mm256_setzero_ps();
+void multiply_float_quarters(const StripeBlock& block, int first) {
+  constexpr int quarters = quarters_at_once(rows);
+  constexpr int inputs = stretch_values / bits;
+  __m256 totals[quarters][rows];
+#pragma GCC unroll 4
+  for (int at = 0; at < rows * quarters; ++at) totals[at % quarters][at / quarters] = _mm256_setzero_ps();
   const bool has_offset = block.shape.has_offset();
   const std::int64_t x_stride = block.x_stride / 4;
-  QuarterHeader headers[1];
-  const QuarterHeader& header = headers[0];
-  for_quarters(block, quarter, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+  QuarterHeader headers[quarters];
+  for_quarters(block, first, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+    if constexpr (quarters == quarters_of_panel) fetch_ahead(codes, block.shape.layout.code_bytes());
     const auto* const x = reinterpret_cast<const float*>(block.x) + stretch * stretch_values;
-    __m256 sums[rows][2];
-    for (auto& row : sums) row[0] = row[1] = _mm256_setzero_ps();
+    __m256 sums[rows * quarters];
+#pragma GCC unroll 4
+    for (__m256& sum : sums) sum = _mm256_setzero_ps();
 #pragma GCC unroll 8
     for (int i = 0; i < bits; ++i) {
-      for_code_values<bits>(
-          load_lanes(codes, i), block.shape.layout.zero, [&]<int k>(__m256 weights) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int quarter = 0; quarter < quarters; ++quarter) {
+        for_numbers<bits>(
+            load_lanes(codes + quarter * lanes_bytes, i),
+            block.shape.layout.zero, [&](int k, __m256 weights) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-            for (int row = 0; row < rows; ++row)
-              sums[row][k % 2] =
-                  _mm256_fmadd_ps(weights, _mm256_set1_ps(x[row * x_stride + i * inputs + k]), sums[row][k % 2]);
-          });
+              for (int row = 0; row < rows; ++row) {
+                __m256& sum = sums[row * quarters + quarter];
+                sum = _mm256_fmadd_ps(weights, _mm256_set1_ps(x[row * x_stride + i * inputs + k]), sum);
+              }
+            });
+      }
     }
-#pragma GCC unroll 2
-    for (int row = 0; row < rows; ++row)
-      add_group(totals[row], _mm256_add_ps(sums[row][0], sums[row][1]), header, place, has_offset,
-                has_offset ? block.x_sums[row * block.side_stride + stretch] : 0);
+#pragma GCC unroll 4
+    for (int at = 0; at < rows * quarters; ++at) {
+      const int row = at / quarters;
+      add_group(totals[at % quarters][row], _mm256_mul_ps(sums[at], _mm256_set1_ps(on_top)), headers[at % quarters],
+                place, has_offset, has_offset ? block.x_sums[row * block.side_stride + stretch] : 0);
+    }
   });
-  store_quarter<rows>(block, quarter, totals);
+  for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
 }
 
 template <int bits, int rows>
@@ -104,7 +132,8 @@ void multiply_float_rows(const StripeBlock& block, int count) {
   if constexpr (rows > 1) {
     if (count < rows) return multiply_float_rows<bits, rows - 1>(block, count);
   }
-  for (int quarter = 0; quarter < quarters_of_panel; ++quarter) multiply_float_quarter<bits, rows>(block, quarter);
+  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
+    multiply_float_quarters<bits, rows>(block, quarter);
 }
 
 template <int bits>
@@ -114,13 +143,16 @@ void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* 
   const QuarterHeader& header = headers[0];
   for_quarters(block, quarter, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
     float* const rows = reinterpret_cast<float*>(wide) + stretch * stretch_values * panel_width;
+    const __m256 scale = header.scale[place];
+    const __m256 down = _mm256_set1_ps(on_top);
+    const __m256 scaled_down = _mm256_mul_ps(scale, down);
     for (int i = 0; i < bits; ++i) {
-      for_code_values<bits>(
-          load_lanes(codes, i), layout.zero, [&]<int k>(__m256 code) __attribute__((always_inline)) {
-            const int input = i * 32 / bits + (bits == 4 ? input_of_place[k] : k);
-            const __m256 above = layout.has_zero ? _mm256_sub_ps(code, header.zero) : code;
-            const __m256 value = layout.has_minimum() ? _mm256_fmsub_ps(code, header.scale[place], header.offset[place])
-                                                      : _mm256_mul_ps(above, header.scale[place]);
+      for_numbers<bits>(
+          load_lanes(codes, i), layout.zero, [&](int k, __m256 number) __attribute__((always_inline)) {
+            __m256 value = _mm256_mul_ps(number, scaled_down);
+            if (layout.has_minimum()) value = _mm256_fmsub_ps(number, scaled_down, header.offset[place]);
+            if (layout.has_zero) value = _mm256_mul_ps(_mm256_fmsub_ps(number, down, header.zero), scale);
+            const std::int64_t input = i * stretch_values / bits + k;
             _mm256_storeu_ps(rows + input * panel_width + quarter * rows_of_quarter, value);
           });
     }
