@@ -58,13 +58,13 @@ void add_rank_prediction_options(CLI::App& command, RankRequest& ranks) {
           "ranks: how gradients travel (default f32)")
       ->needs(counts);
   command.add_option("--step-ms", ranks.step_ms, "ranks: what a step takes one rank alone; predicts that of all")
-      ->check(CLI::PositiveNumber)
+      ->check(between(1e-9, 1e12))
       ->needs(counts);
   command.add_option("--bandwidth", ranks.bandwidth_gb_s, "ranks: GB/s that each sends with (default 12.5)")
-      ->check(CLI::PositiveNumber)
+      ->check(between(1e-9, 1e12))
       ->needs(counts);
   command.add_option("--latency-us", ranks.latency_us, "ranks: of a message (default 5)")
-      ->check(CLI::NonNegativeNumber)
+      ->check(between(0, 1e12))
       ->needs(counts);
 }
 

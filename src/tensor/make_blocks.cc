@@ -44,8 +44,11 @@ float whole(float value) {
   return (value + 0x1.8p23F) - 0x1.8p23F;
 }
 
-float code_of(float value, float inverse, const Levels& levels) {
-  return whole(std::min(std::max(value * inverse, levels.low), levels.high));
+/// By values and conditions, which compilers make vectors of.
+float code_of(float value, float inverse, float low, float high) {
+  const float code = value * inverse;
+  const float above = code < low ? low : code;
+  return whole(above > high ? high : above);
 }
 
 /// Nothing where steps of that size are none.
@@ -60,11 +63,13 @@ float stored_scale(const BlockMaker& maker, float scale) {
 
 /// Of the codes that are nearest with that scale.
 float squared_error(const Group& group, float scale, const Levels& levels) {
+  const auto [x, count] = group;
+  const auto [zero, low, high] = levels;
   const float inverse = inverse_of(scale);
   float error = 0;
 #pragma omp simd reduction(+ : error)
-  for (std::int64_t i = 0; i < group.count; ++i) {
-    const float rest = group.x[i] - scale * code_of(group.x[i], inverse, levels);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float rest = x[i] - scale * code_of(x[i], inverse, low, high);
     error += rest * rest;
   }
   return error;
@@ -79,13 +84,15 @@ struct Fitted {
 };
 
 Fitted fitted(const Group& group, float scale, const Levels& levels) {
+  const auto [x, count] = group;
+  const auto [zero, low, high] = levels;
   const float inverse = inverse_of(scale);
   float products = 0;
   float squares = 0;
 #pragma omp simd reduction(+ : products, squares)
-  for (std::int64_t i = 0; i < group.count; ++i) {
-    const float code = code_of(group.x[i], inverse, levels);
-    products += group.x[i] * code;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float code = code_of(x[i], inverse, low, high);
+    products += x[i] * code;
     squares += code * code;
   }
   if (squares == 0) return {scale, 0, levels};
@@ -167,7 +174,7 @@ void make_block(const BlockFormat& format, const Group& group, ScaleChoice choic
   const Made made = choose(maker, group, choice);
   const Levels levels = levels_of(maker, made.zero);
   for (std::int64_t i = 0; i < group.count; ++i) {
-    const float code = code_of(group.x[i], inverse_of(made.scale), levels);
+    const float code = code_of(group.x[i], inverse_of(made.scale), levels.low, levels.high);
     codes[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(static_cast<int>(code) + made.zero);
   }
   maker.write(made.scale, made.zero, codes.data(), block);
