@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <set>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -33,14 +34,14 @@ std::string name_of_entry(const std::string& entry) {
   return entry.substr(0, entry.find('=') + 1);
 }
 
-/// Ours with those in the place of what has the same names.
-std::vector<std::string> environment_with(const std::vector<std::string>& more) {
-  std::vector<std::string> result = more;
+/// Ours with its own in the place of what has the same names, without what it is not to have.
+std::vector<std::string> companion_environment(const CompanionStart& start) {
+  std::set<std::string> others;
+  for (const std::string& entry : start.environment) others.insert(name_of_entry(entry));
+  for (const std::string& name : start.without) others.insert(name + "=");
+  std::vector<std::string> result = start.environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string own = *entry;
-    const bool is_replaced = std::any_of(
-        more.begin(), more.end(), [&](const std::string& one) { return name_of_entry(one) == name_of_entry(own); });
-    if (!is_replaced) result.push_back(own);
+    if (!others.contains(name_of_entry(*entry))) result.emplace_back(*entry);
   }
   return result;
 }
@@ -79,7 +80,7 @@ Companion::Companion(const CompanionStart& start)
   Pipe input = pipe_to_program();
   Pipe output = pipe_from_program();
   PreparedProgram program({.words = start.words,
-                           .environment = environment_with(start.environment),
+                           .environment = companion_environment(start),
                            .input = input.theirs.get(),
                            .output = output.theirs.get(),
                            .error = errors_.get(),

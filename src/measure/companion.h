@@ -17,6 +17,7 @@ namespace assay {
 struct CompanionStart {
   std::vector<std::string> words;             ///< Looked up on PATH; no shell sees them.
   std::vector<std::string> environment = {};  ///< "NAME=value": beside what this process has, or in its place.
+  std::vector<std::string> without = {};      ///< Names of what it is not handed on.
   std::filesystem::path folder = {};          ///< It works there; empty: where this process does.
   InterruptFlag interrupted = nullptr;        ///< Ends waiting for an answer.
 };

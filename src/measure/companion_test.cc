@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include "base/error.h"
@@ -82,12 +83,15 @@ TEST(Companion, AnInterruptEndsWaiting) {
 }
 
 TEST(Companion, HasTheEnvironmentAndFolderThatItIsGiven) {
-  CompanionStart start = shell("pwd; echo $ASSAY_TEST_WORD");
+  ::setenv("ASSAY_TEST_SECOND", "not handed on", 1);
+  CompanionStart start = shell("pwd; echo $ASSAY_TEST_WORD ${ASSAY_TEST_SECOND-unset}");
   start.environment = {"ASSAY_TEST_WORD=here"};
+  start.without = {"ASSAY_TEST_SECOND"};
   start.folder = "/";
   Companion one(start);
   EXPECT_EQ(one.hear(60).text, "/");
-  EXPECT_EQ(one.hear(60).text, "here");
+  EXPECT_EQ(one.hear(60).text, "here unset");
+  ::unsetenv("ASSAY_TEST_SECOND");
 }
 
 TEST(Companion, AProgramThatIsNotThereIsAUserError) {

@@ -1,3 +1,4 @@
+#include "results/identity.h"
 #include "results/seal.h"
 #include "rules/rule_tables.h"
 
@@ -6,19 +7,19 @@ namespace {
 
 Judgement says_broken_seal(const Cell&, const Record& row) {
   if (row.seal.state != Seal::State::broken) return {};
-  return {fmt::format("{} was changed after it was written: its seal is of another content", row.setting.precision),
+  return {fmt::format("{} was changed after it was written: its seal is of another content", row_name(row.setting)),
           {}};
 }
 
 Judgement says_changed_figures(const Cell&, const Record& row) {
   if (row.seal.changed.empty()) return {};
-  return {fmt::format("{}: {}", row.setting.precision, changed_words(row.seal, 3)), {}};
+  return {fmt::format("{}: {}", row_name(row.setting), changed_words(row.seal, 3)), {}};
 }
 
 Judgement says_without_samples(const Cell&, const Record& row) {
   if (!is_without_samples(row)) return {};
   return {fmt::format("{}: a latency of {} ms stands there without the samples that it follows from",
-                      row.setting.precision, format_significant(*row.latency->median_ms)),
+                      row_name(row.setting), format_significant(*row.latency->median_ms)),
           {}};
 }
 

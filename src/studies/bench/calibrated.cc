@@ -28,10 +28,11 @@ bool is_scored_on(const Model& model, const BenchRequest& request) {
   return std::ranges::equal(scored.batches, calibrated.batches, {}, &QualityBatch::ids, &QualityBatch::ids);
 }
 
-/// Of the precisions asked for, those that take calibration, each once.
+/// Of the precisions asked of this program, those that take calibration, each once.
 std::set<std::string> calibrated_rows(const BenchRequest& request, const MachineFacts& facts) {
   std::set<std::string> rows;
   for (const Contender& contender : asked_contenders(request)) {
+    if (!contender.engine.empty()) continue;
     const PrecisionChoice choice = precision_choice(contender.precision, engine_for(contender, request.engine), facts);
     if (const Precision* row = calibrated_row(choice)) rows.insert(row->name);
   }
@@ -54,6 +55,7 @@ void calibrate_for(const BenchRequest& request, Model& model, const MachineFacts
     fail_user("--calibrate {}: is scored, too; data that precisions are calibrated on flatters them",
               request.calibration.string());
   const std::set<std::string> rows = calibrated_rows(request, facts);
+  if (rows.empty() && peers_calibrate(request)) return;
   if (rows.empty()) fail_user("--calibrate: of the precisions, int8 and int8-static alone take it");
   CalibrationRequest calibration{.data = request.calibration, .samples = request.calibration_samples};
   calibration.engine = request.engine;

@@ -56,6 +56,21 @@ std::vector<Contender> asked_contenders(const BenchRequest& request) {
   return list;
 }
 
+bool peers_calibrate(const BenchRequest& request) {
+  return std::ranges::any_of(peer_contenders(request), [&](const Contender& contender) {
+    if (contender.precision == no_precision) return false;
+    const PeerPrecision* const asked =
+        peer_precision(find_peer(contender.engine), contender.precision, request.peer_use);
+    return asked != nullptr && asked->calibrated != nullptr;
+  });
+}
+
+bool lacks_scales(const Contender& contender, const BenchRequest& request) {
+  if (!contender.engine.empty() || !request.calibration.empty() || !peers_calibrate(request)) return false;
+  return find_recipe(contender.precision, request.engine) == nullptr &&
+         find_precision(contender.precision).scheme == Scheme::static_int8;
+}
+
 void check_precision(const Contender& contender, const EngineOptions& engine) {
   if (contender.engine.empty()) precision_choice(contender.precision, engine_for(contender, engine), std::nullopt);
 }
@@ -69,7 +84,7 @@ std::vector<std::vector<Contender>> group_precisions(const Model& model, const B
                                                      const std::vector<Contender>& contenders,
                                                      const MachineFacts& facts) {
   const auto weights_bytes = [&](const Contender& contender) -> std::int64_t {
-    if (contender.precision == no_precision) return 0;
+    if (contender.precision == no_precision || lacks_scales(contender, request)) return 0;
     try {
       const EngineOptions engine = engine_for(contender, request.engine);
       return make_instance(model, contender.engine.empty() ? contender.precision : "fp32", engine, facts)

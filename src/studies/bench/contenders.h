@@ -21,6 +21,12 @@ struct Contender {
 /// the same of each peer (of all precisions those that it can be asked for), then programs beside.
 std::vector<Contender> asked_contenders(const BenchRequest& request);
 
+/// Whether a peer is asked for a precision that it calibrates by itself.
+bool peers_calibrate(const BenchRequest& request);
+/// Whether it is a row of ours whose scales nobody gave. Beside a peer that finds its own it is a row that
+/// says so, alone the user's mistake.
+bool lacks_scales(const Contender& contender, const BenchRequest& request);
+
 /// Throws a user error for a precision or overrides that do not exist.
 void check_precision(const Contender& contender, const EngineOptions& engine);
 /// The options for it alone.

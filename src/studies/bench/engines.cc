@@ -52,7 +52,7 @@ void install_peers(const BenchRequest& request, const StudyCallbacks& callbacks)
     install_environment(environment_of(find_peer(name)), request.peers_root, callbacks);
 }
 
-void set_engine(const Contender& contender, const BenchRequest& request, Record& blank) {
+void set_engine(const Contender& contender, const BenchRequest& request, PeerHost* host, Record& blank) {
   blank.setting.engine = contender.engine;
   if (const BesideCommand* beside = find_beside(request, contender.engine); beside != nullptr) {
     blank.setting.engine_settings = beside->command;
@@ -60,7 +60,11 @@ void set_engine(const Contender& contender, const BenchRequest& request, Record&
   }
   const Peer& peer = find_peer(contender.engine);
   blank.setting.engine_settings = peer_settings(peer, contender.precision, request.peer_use);
-  if (peer_precision(peer, contender.precision, request.peer_use) != nullptr) return;
+  if (const PeerPrecision* asked = peer_precision(peer, contender.precision, request.peer_use); asked != nullptr) {
+    if (asked->calibrated != nullptr)
+      blank.setting.calibration = fmt::format("{}; {}", asked->calibrated, calibration_words(host->calibration()));
+    return;
+  }
   blank.outcome.status = Status::unsupported;
   blank.outcome.reason = fmt::format("{} cannot be asked for {}; it can for {}", peer.name, contender.precision,
                                      peer_precision_names(peer, request.peer_use));

@@ -20,8 +20,9 @@ void check_engines(const BenchRequest& request);
 /// Makes the environments of the peers, where they are not there.
 void install_peers(const BenchRequest& request, const StudyCallbacks& callbacks);
 
-/// What of a record says which program it is of, and why it cannot be asked for that precision.
-void set_engine(const Contender& contender, const BenchRequest& request, Record& blank);
+/// What of a record says which program it is of, and why it cannot be asked for that precision. `host`: where it is a
+/// peer.
+void set_engine(const Contender& contender, const BenchRequest& request, PeerHost* host, Record& blank);
 
 /// That contender on those batches, not yet prepared.
 std::unique_ptr<TimedEngine> timed_engine(const BenchGroup& group, const Contender& contender,

@@ -49,7 +49,7 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& s
     if (contender.engine.empty()) {
       open_own(member);
     } else {
-      set_engine(contender, request(), member.blank);
+      set_engine(contender, request(), peers(), member.blank);
     }
     members_.push_back(std::move(member));
   }
@@ -57,6 +57,11 @@ void BenchGroup::open(const std::vector<Contender>& contenders, const Setting& s
 
 void BenchGroup::open_own(Member& member) {
   const Contender& contender = member.contender;
+  if (lacks_scales(contender, request())) {
+    member.blank.outcome.status = Status::unsupported;
+    member.blank.outcome.reason = "has scales from calibration data only (--calibrate DATA)";
+    return;
+  }
   const EngineOptions engine = engine_for(contender, request().engine);
   const auto hindrance =
       hindrance_of([&] { member.instance = make_instance(model_, contender.precision, engine, facts_); });

@@ -129,8 +129,9 @@ struct Run {
 
 KeptCells kept_cells(const BenchRequest& request, const StudyCallbacks& callbacks) {
   std::vector<Record> kept = callbacks.restore ? callbacks.restore() : std::vector<Record>{};
-  const bool was_calibrated = std::any_of(kept.begin(), kept.end(),
-                                          [](const Record& record) { return record.setting.calibration.has_value(); });
+  const bool was_calibrated = std::any_of(kept.begin(), kept.end(), [](const Record& record) {
+    return record.setting.calibration.has_value() && !record.setting.engine;
+  });
   if (was_calibrated || (!kept.empty() && !request.calibration.empty()))
     fail_user("--resume: a run with calibrated rows is not gone on with; start it anew");
   return KeptCells(std::move(kept));
@@ -199,11 +200,17 @@ std::vector<Record> bench_group(Entry& entry, const GroupContext& context, Run& 
   return measured;
 }
 
+PeerHost::Surroundings peer_surroundings(const Run& run) {
+  return {.facts = run.facts,
+          .callbacks = run.callbacks,
+          .root = run.request.peers_root,
+          .calibration = {run.request.calibration, run.request.calibration_samples},
+          .seed = run.request.model_options.seed};
+}
+
 void bench_entry(Entry& entry, Run& run, std::vector<Record>& records) {
   std::unique_ptr<PeerHost> peers;
-  if (!run.request.peers.empty())
-    peers = std::make_unique<PeerHost>(entry.model,
-                                       PeerHost::Surroundings{run.facts, run.callbacks, run.request.peers_root});
+  if (!run.request.peers.empty()) peers = std::make_unique<PeerHost>(entry.model, peer_surroundings(run));
   std::vector<Record> mine;
   std::int64_t number = 0;
   BenchRequest request = run.request;

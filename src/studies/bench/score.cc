@@ -63,7 +63,14 @@ std::vector<std::unique_ptr<PeerLogits>> logits_of(const BenchGroup& group,
   return sources;
 }
 
-Evaluation evaluate_all(const BenchGroup& group, const Scores& scores, const QualitySet& set) {
+std::vector<std::optional<PeerFailure>> failures_of(const std::vector<std::unique_ptr<PeerLogits>>& sources) {
+  std::vector<std::optional<PeerFailure>> failures;
+  failures.reserve(sources.size());
+  for (const auto& source : sources) failures.push_back(source->failure());
+  return failures;
+}
+
+void evaluate_all(const BenchGroup& group, const QualitySet& set, Scores& scores) {
   EvaluateOptions options;
   options.interrupted = group.callbacks().interrupted;
   options.free_bytes = group.free_bytes(0);
@@ -79,10 +86,11 @@ Evaluation evaluate_all(const BenchGroup& group, const Scores& scores, const Qua
   const auto others = logits_of(group, scores.engines, set);
   for (const auto& one : others) options.others.push_back(one.get());
   const EngineOptions& engine = group.request().engine;
-  return with_memory_errors([&] {
+  scores.evaluation = with_memory_errors([&] {
     return engine.cache ? evaluate_decoding(instances, set, {engine.cache->capacity, engine.graphs, options})
                         : evaluate(instances, set, options);
   });
+  scores.failures = failures_of(others);
 }
 
 /// Why nothing is scored; absent where `evaluation` holds the figures.
@@ -93,7 +101,7 @@ std::optional<QualityStatus> try_to_score(const BenchGroup& group, const Quality
   if (engine.program.logits == LogitRows::last && !engine.cache) return QualityStatus{QualityState::last_position_only};
   if (scores.members.empty() && scores.engines.empty()) return std::nullopt;
   try {
-    scores.evaluation = evaluate_all(group, scores, *data.set);
+    evaluate_all(group, *data.set, scores);
   } catch (const OutOfMemory& e) {
     return QualityStatus{QualityState::oom, e.what()};
   } catch (const Error& e) {
@@ -114,15 +122,23 @@ std::optional<std::size_t> scored_place(const Scores& scores, const Record& reco
   return static_cast<std::size_t>(found - all.begin());
 }
 
-/// Why the row in that place has no figures; empty where it has.
-std::string fault_at(const Scores& scores, std::size_t place) {
-  return place < scores.members.size() ? "" : scores.evaluation.faults[place - scores.members.size()];
+/// Why the row in that place has no figures; absent where it has.
+std::optional<QualityStatus> fault_at(const Scores& scores, std::size_t place) {
+  if (place < scores.members.size()) return std::nullopt;
+  const std::size_t engine = place - scores.members.size();
+  const std::string& fault = scores.evaluation.faults[engine];
+  if (fault.empty()) return std::nullopt;
+  const auto& failure = scores.failures[engine];
+  if (!failure || failure->status == Status::unsupported) return QualityStatus{QualityState::unsupported, fault};
+  if (failure->status == Status::interrupted)
+    return QualityStatus{QualityState::interrupted, " before all of it was scored"};
+  return QualityStatus{QualityState::not_given, fmt::format("{}: {}", name(failure->status), fault)};
 }
 
 }  // namespace
 
 Scores score(const BenchGroup& group, const QualityData& data, std::vector<Record>& records) {
-  Scores scores{scored_members(group, records), scored_engines(group, records), {}};
+  Scores scores{scored_members(group, records), scored_engines(group, records), {}, {}};
   const std::optional<QualityStatus> failure = try_to_score(group, data, scores);
   const bool has_baseline = !failure && !scores.members.empty() && is_baseline_member(*scores.members.front());
   if (has_baseline) scores.baseline = &scores.evaluation.qualities[0];
@@ -133,8 +149,8 @@ Scores score(const BenchGroup& group, const QualityData& data, std::vector<Recor
       record.quality.made();  // Not asked: that of decoding stands for both.
     } else if (failure) {
       record.quality.made().quality_status = *failure;
-    } else if (const std::string fault = fault_at(scores, *place); !fault.empty()) {
-      record.quality.made().quality_status = {QualityState::unsupported, fault};
+    } else if (const auto fault = fault_at(scores, *place)) {
+      record.quality.made().quality_status = *fault;
     } else {
       record_quality(group.model(), data, {scores.evaluation, scores.baseline, scores.evaluation.qualities[*place]},
                      record);

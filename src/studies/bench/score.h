@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "studies/bench/group.h"
+#include "studies/peers/peer_process.h"
 #include "studies/shared/quality_data.h"
 
 namespace assay {
@@ -11,7 +13,9 @@ namespace assay {
 struct Scores {
   std::vector<const BenchGroup::Member*> members;
   std::vector<const BenchGroup::Member*> engines;  ///< Peers: behind the members in the evaluation.
-  Evaluation evaluation;                           ///< Nothing where something lacked for it.
+  /// Of each of those, what became of its process.
+  std::vector<std::optional<PeerFailure>> failures;
+  Evaluation evaluation;  ///< Nothing where something lacked for it.
   /// What the others are compared with; null where it was not scored.
   const QualityRows* baseline = nullptr;
 };

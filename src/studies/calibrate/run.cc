@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/interrupt.h"
 #include "model/config.h"
 #include "model/stored_values.h"
@@ -19,6 +18,7 @@
 #include "program/program.h"
 #include "quality/evaluate.h"
 #include "studies/calibrate/activations.h"
+#include "studies/calibrate/data.h"
 #include "studies/calibrate/factors.h"
 #include "studies/calibrate/feedback.h"
 #include "studies/calibrate/moments.h"
@@ -42,18 +42,6 @@ constexpr double by_token = 0;
 constexpr double most_of_error_by_token = 2;
 /// What is not better by so much is not changed: factors cost the exactness of fp32.
 constexpr double least_gain = 0.02;
-
-QualitySet calibration_set(const Model& model, const CalibrationRequest& request) {
-  QualityRequest quality;
-  quality.data = request.data;
-  quality.protocol.window = std::min(request.window, model.config.context);
-  quality.protocol.batch = 1;
-  if (labels_tokens(model.config.task)) quality.protocol.most_tokens = request.samples * quality.protocol.window;
-  QualityData data = quality_data(model, quality);
-  auto& batches = data.set->batches;
-  batches.resize(std::min(batches.size(), static_cast<std::size_t>(request.samples)));
-  return std::move(*data.set);
-}
 
 const std::string& matrix_name(const Program& built, std::size_t layer) {
   return built.value(built.nodes[layer].inputs[1]).name;
@@ -468,18 +456,11 @@ void round_places(Calibrator& calibrator, const StudiedModel& subject, const Smo
   }
 }
 
-/// Of the ids, whatever file they came from.
-std::string hash_of_ids(const QualitySet& set) {
-  std::vector<std::int32_t> ids;
-  for (const QualityBatch& batch : set.batches) ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
-  return sha256_hex(std::as_bytes(std::span(ids))).substr(0, 16);
-}
-
 }  // namespace
 
 Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
                       const StudyCallbacks& callbacks) {
-  const QualitySet set = calibration_set(model, request);
+  const QualitySet set = calibration_rows(model, {request.data, request.samples, request.window});
   SensitivityRequest sensitivity;
   sensitivity.models = {model.name};
   sensitivity.precisions = {};
@@ -508,11 +489,11 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
   if (is_static) result.scales = std::make_shared<ActivationScales>(scales_of(subject.built, places, result.places));
   result.words = fmt::format(
       "SmoothQuant by place for {}, factors by descent and least error of its own kernels, codes with error feedback "
-      "(GPTQ), {}bias correction; {}, {} rows, sha256:{}",
+      "(GPTQ), {}bias correction; {}",
       request.precision,
       is_static ? fmt::format("static scales by the method of least error of them ({}), ", methods_won(result.places))
                 : "",
-      set.data, set.batches.size(), hash_of_ids(set));
+      calibration_words(set));
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "base/system_error.h"
 #include "quantization/folder.h"
 #include "quantization/gguf_file.h"
+#include "results/model_name.h"
 #include "studies/peers/environment.h"
 #include "studies/peers/workers.h"
 #include "studies/shared/engine.h"
@@ -17,6 +18,9 @@ namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// For scales of which only the time is looked at.
+constexpr std::int64_t rows_of_random_ids = 16;
 
 fs::path made_folder(const fs::path& path) {
   std::error_code fault;
@@ -74,8 +78,24 @@ fs::path PeerHost::model_file(const std::string& precision) {
   return file;
 }
 
+const QualitySet& PeerHost::calibration() {
+  if (calibration_) return *calibration_;
+  if (!surroundings_.calibration.data.empty())
+    return calibration_.emplace(calibration_rows(model_, surroundings_.calibration));
+  if (surroundings_.callbacks.say && !model_.random_weights())
+    surroundings_.callbacks.say(
+        fmt::format("{}: peers are calibrated on random ids, which their speed does not see and their quality does; "
+                    "--calibrate FILE is data for it",
+                    shown_model_name(model_.name)));
+  return calibration_.emplace(random_calibration_rows(model_, rows_of_random_ids, surroundings_.seed));
+}
+
 fs::path PeerHost::new_folder() {
   return made_folder(*scratch_.get() / std::to_string(++folders_));
+}
+
+fs::path PeerHost::kept_folder(const std::string& name) {
+  return made_folder(*scratch_.get() / "kept" / name);
 }
 
 CompanionStart PeerHost::worker_of(const Peer& peer, const fs::path& folder) {
@@ -86,16 +106,15 @@ CompanionStart PeerHost::worker_of(const Peer& peer, const fs::path& folder) {
     has_workers_ = true;
   }
   const std::string threads = std::to_string(facts().threads);
-  return {
-      .words = {environment_python(environment_of(peer), surroundings_.root).string(), "-E", "-s",
-                (workers / "worker.py").string(), peer.worker},
-      // The spins are libgomp's own default: OMP_WAIT_POLICY=passive of this process makes llama.cpp five times slower.
-      .environment = {"GOMP_SPINCOUNT=300000", "OMP_NUM_THREADS=" + threads, "MKL_NUM_THREADS=" + threads,
-                      "HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "TOKENIZERS_PARALLELISM=false",
-                      "CUDA_VISIBLE_DEVICES=", "TMPDIR=" + folder.string(),
-                      "TORCHINDUCTOR_CACHE_DIR=" + (folder / "inductor").string()},
-      .folder = folder,
-      .interrupted = interrupted()};
+  return {.words = {environment_python(environment_of(peer), surroundings_.root).string(), "-E", "-s",
+                    (workers / "worker.py").string(), peer.worker},
+          .environment = {"OMP_NUM_THREADS=" + threads, "MKL_NUM_THREADS=" + threads, "HF_HUB_OFFLINE=1",
+                          "TRANSFORMERS_OFFLINE=1", "TOKENIZERS_PARALLELISM=false", "CUDA_VISIBLE_DEVICES=",
+                          "TMPDIR=" + folder.string(), "TORCHINDUCTOR_CACHE_DIR=" + (folder / "inductor").string()},
+          // What somebody chose for this process: passive makes llama.cpp's tokens five times slower.
+          .without = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"},
+          .folder = folder,
+          .interrupted = interrupted()};
 }
 
 void write_batches(std::span<const QualityBatch> batches, const fs::path& file) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -9,6 +11,7 @@
 #include "measure/companion.h"
 #include "model/model.h"
 #include "quality/evaluate.h"
+#include "studies/calibrate/data.h"
 #include "studies/peers/peer_table.h"
 #include "studies/shared/child.h"
 #include "studies/shared/surroundings.h"
@@ -22,7 +25,9 @@ class PeerHost {
   struct Surroundings {
     const MachineFacts& facts;
     const StudyCallbacks& callbacks;
-    std::filesystem::path root = {};  ///< Of environments; empty: below the cache folder.
+    std::filesystem::path root = {};   ///< Of environments; empty: below the cache folder.
+    CalibrationData calibration = {};  ///< What peers that calibrate do it on; no `data`: random ids.
+    std::uint64_t seed = 0;            ///< Of those.
   };
   /// `model` and the surroundings outlive it.
   PeerHost(const Model& model, const Surroundings& surroundings);
@@ -37,8 +42,12 @@ class PeerHost {
   /// The model as a GGUF file in that row of the precision table, written at the first call. Throws a user error where
   /// no type of GGUF is the row, or its family has no names there.
   std::filesystem::path model_file(const std::string& precision);
+  /// What a peer that calibrates does it on, cut at the first call.
+  const QualitySet& calibration();
   /// A new folder for one worker.
   std::filesystem::path new_folder();
+  /// Where workers of one name leave what the next ones need not make again.
+  std::filesystem::path kept_folder(const std::string& name);
   /// The worker of a peer, which works in that folder. Its threads are as many as ours; it asks nothing of a network.
   CompanionStart worker_of(const Peer& peer, const std::filesystem::path& folder);
 
@@ -47,6 +56,7 @@ class PeerHost {
   Surroundings surroundings_;
   ScratchFolder scratch_;
   std::filesystem::path model_folder_;
+  std::optional<QualitySet> calibration_;
   bool has_workers_ = false;
   int folders_ = 0;
 };

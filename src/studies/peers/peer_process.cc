@@ -56,6 +56,16 @@ PeerOperation operation_in(const Json& json) {
           .evidence = text_in(json, "evidence")};
 }
 
+PeerUse use_of(const PeerTask& task) {
+  if (task.training) return PeerUse::training;
+  return task.generation ? PeerUse::generation : PeerUse::passes;
+}
+
+bool wants_calibration(const PeerTask& task) {
+  const PeerPrecision* const asked = peer_precision(task.peer, task.precision, use_of(task));
+  return asked != nullptr && asked->calibrated != nullptr;
+}
+
 std::vector<std::int64_t> shape_in(const Json& json) {
   std::vector<std::int64_t> shape;
   shape.reserve(json.size());
@@ -125,8 +135,15 @@ void PeerProcess::write_job() const {
                      {"threads", host_.facts().threads},
                      {"logits", task_.logits == LogitRows::all ? "all" : "last"},
                      {"folder", folder_.string()},
+                     {"kept", host_.kept_folder(fmt::format("{}-{}", task_.peer.name, task_.precision)).string()},
                      {"batches", batches.string()},
                      {"shapes", shapes_json(task_.batches)}};
+  if (wants_calibration(task_)) {
+    const QualitySet& rows = host_.calibration();
+    const fs::path file = folder_ / "calibration.bin";
+    write_batches(rows.batches, file);
+    job["calibration"] = {{"batches", file.string()}, {"shapes", shapes_json(rows.batches)}};
+  }
   if (const auto& tokens = task_.generation)
     job["generation"] = {{"depth", tokens->depth}, {"prompt", tokens->prompt_tokens}, {"new", tokens->new_tokens}};
   if (const auto& update = task_.training)

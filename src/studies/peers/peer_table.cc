@@ -15,7 +15,7 @@ namespace {
 constexpr const char* torch_packages[] = {"torch==2.15.0", "transformers==5.24.0", "safetensors==0.8.0",
                                           "numpy==2.2.6"};
 constexpr const char* onnx_packages[] = {"onnxruntime==1.32.0", "onnx==1.23.2", "onnxscript==0.7.2"};
-constexpr const char* openvino_packages[] = {"openvino==2026.4.1"};
+constexpr const char* openvino_packages[] = {"openvino==2026.4.1", "nncf==3.4.0"};
 constexpr const char* ctranslate2_packages[] = {"ctranslate2==4.8.5"};
 constexpr const char* llama_packages[] = {"llama-cpp-python==0.3.36", "numpy==2.2.6"};
 
@@ -39,7 +39,11 @@ constexpr PeerPrecision compiled_passes[] = {{"fp32", "frozen float32 weights, f
 constexpr PeerPrecision onnx_passes[] = {
     {"fp32", "float32 graph"}, {"fp16", "float16 graph"}, {"int8", "dynamic quantisation, weights s8 by channel"}};
 constexpr PeerPrecision openvino_passes[] = {
-    {"fp32", "inference precision f32"}, {"bf16", "inference precision bf16"}, {"fp16", "inference precision f16"}};
+    {"fp32", "inference precision f32"},
+    {"bf16", "inference precision bf16"},
+    {"fp16", "inference precision f16"},
+    {"int8-static", "nncf.quantize for transformers; what stays, in bf16 where the processor has it, else in f32",
+     "NNCF's post-training quantisation, activations by tensor, weights by channel, SmoothQuant, bias correction"}};
 constexpr PeerPrecision ctranslate2_passes[] = {{"fp32", "compute type float32"},
                                                 {"bf16", "compute type bfloat16"},
                                                 {"fp16", "compute type float16"},
@@ -166,7 +170,7 @@ const PeerPrecision* peer_precision(const Peer& peer, std::string_view precision
 
 std::string peer_settings(const Peer& peer, std::string_view precision, PeerUse use) {
   const PeerPrecision* const asked = peer_precision(peer, precision, use);
-  return fmt::format("{}; {}{}", package_words(environment_of(peer)), peer.told,
+  return fmt::format("{}; {}; threads wait as by default{}", package_words(environment_of(peer)), peer.told,
                      asked == nullptr ? "" : fmt::format("; {}", asked->told));
 }
 

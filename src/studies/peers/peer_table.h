@@ -20,6 +20,8 @@ struct PeerEnvironment {
 struct PeerPrecision {
   const char* precision;  ///< A row of the precision table.
   const char* told;       ///< How the peer is told.
+  /// What it makes of calibration data, for the row's `calibration`; null: it takes none.
+  const char* calibrated = nullptr;
 };
 
 /// What a peer is timed at.

@@ -157,21 +157,30 @@ TEST(Peers, AClockThatLiesIsNotBelieved) {
       peer_row(document, "pytorch").outcome.reason->starts_with("its clock says 1e+06 ms of a turn that took "));
 }
 
-/// The stand-in writes so many bytes of zeros, and says that shape.
-Document scored_with(const std::string& shape, int bytes) {
-  const std::string writes =
-      fmt::format("out=${{line##*out\\\":\\\"}}; out=${{out%%\\\"*}}; head -c {} /dev/zero > \"$out\"", bytes);
-  const StandInPeer peer("pytorch",
-                         stand_in_worker("*'\"logits\"'*) " + writes + "; echo '{\"shape\": " + shape + "}' ;;"));
-  BenchRequest request = request_with_peer(peer);
-  const RecordedTree data;
+void write_two_rows(const std::filesystem::path& folder) {
   std::vector<std::int32_t> ids(16);
   for (std::int32_t i = 0; i < 16; ++i) ids[static_cast<std::size_t>(i)] = i * i % 59;
-  write_npy(data.root() / "input_ids.npy", NpyType::s32, {2, 8}, std::as_bytes(std::span(ids)));
+  write_npy(folder / "input_ids.npy", NpyType::s32, {2, 8}, std::as_bytes(std::span(ids)));
+}
+
+/// What the stand-in does where it is asked for logits.
+Document scored_by(const std::string& commands) {
+  const StandInPeer peer("pytorch", stand_in_worker("*'\"logits\"'*) " + commands + " ;;"));
+  BenchRequest request = request_with_peer(peer);
+  const RecordedTree data;
+  write_two_rows(data.root());
   request.quality = QualityMode::automatic;
   request.data = data.root();
   request.inputs = InputsOf::random;
   return bench(request, facts_without_peaks, {});
+}
+
+/// The stand-in writes so many bytes of zeros, and says that shape.
+Document scored_with(const std::string& shape, int bytes) {
+  return scored_by(
+      fmt::format("out=${{line##*out\\\":\\\"}}; out=${{out%%\\\"*}}; head -c {} /dev/zero > \"$out\"; "
+                  "echo '{{\"shape\": {}}}'",
+                  bytes, shape));
 }
 
 TEST(Peers, QualityIsThatOfTheirLogits) {
@@ -190,13 +199,49 @@ TEST(Peers, LogitsOfAnotherSizeAreRefused) {
   const std::int64_t classes = open_model(gpt2_folder, {}).config.vocab_size;
   const Record row = peer_row(scored_with("[2, 8, 5]", 320), "pytorch");
   EXPECT_EQ(row.outcome.status, Status::ok) << "it was timed";
-  EXPECT_EQ(row.quality->quality_status.state, QualityState::unsupported);
+  EXPECT_EQ(row.quality->quality_status.state, QualityState::not_given);
   EXPECT_NE(to_text(row.quality->quality_status)
                 .find(fmt::format("its logits are (2, 8, 5) where (2, 8, {}) are asked", classes)),
             std::string::npos)
       << to_text(row.quality->quality_status);
   const Record shorter = peer_row(scored_with(fmt::format("[2, 8, {}]", classes), 320), "pytorch");
   EXPECT_NE(to_text(shorter.quality->quality_status).find("its logits are 320 bytes where"), std::string::npos);
+}
+
+TEST(Peers, OneThatDiesAsItIsScoredSaysSo) {
+  const Record row = peer_row(scored_by("echo 'no luck' >&2; exit 3"), "pytorch");
+  EXPECT_EQ(row.outcome.status, Status::ok) << "it was timed";
+  EXPECT_EQ(to_text(row.quality->quality_status), "not given: crashed: its process ended with exit code 3: no luck");
+  const Record unable = peer_row(scored_by("echo '{\"refused\": \"has no head\"}'"), "pytorch");
+  EXPECT_EQ(to_text(unable.quality->quality_status), "unsupported: has no head");
+}
+
+TEST(Peers, StaticOnesAreCalibratedOnWhatTheirRowsSay) {
+  const StandInPeer peer("openvino", stand_in_worker(R"sh(*'"prepare"'*)
+        rows=$(sed 's/.*"calibration"//' job.json | grep -o '"rows":1,"length":8,' | wc -l)
+        echo '{"ran": [{"operation": "'"$rows"' rows of 8", "operand": "s8", "kind": "linear"}]}' ;;)sh"));
+  BenchRequest request = request_with_peer(peer);
+  request.peers = {"openvino"};
+  request.precisions = {"int8-static"};
+  request.emulated = Emulated::included;
+  const Document without_data = bench(request, facts_without_peaks, {});
+  EXPECT_EQ(peer_row(without_data, "", "int8-static").outcome.status, Status::unsupported);
+  const Record& made_up = peer_row(without_data, "openvino", "int8-static");
+  EXPECT_EQ(made_up.outcome.status, Status::ok) << made_up.outcome.reason.value_or("");
+  EXPECT_NE(made_up.setting.calibration.value_or("").find("; random ids, 16 rows, sha256:"), std::string::npos)
+      << made_up.setting.calibration.value_or("none");
+  const RecordedTree data;
+  write_two_rows(data.root());
+  request.calibration = data.root();
+  const Document document = bench(request, facts_without_peaks, {});
+  const Record& given = peer_row(document, "openvino", "int8-static");
+  ASSERT_EQ(given.evidence.ledger.size(), 1U) << given.outcome.reason.value_or("");
+  EXPECT_EQ(given.evidence.ledger[0].operation, "2 rows of 8");
+  EXPECT_NE(given.setting.calibration.value_or("").find(", 2 rows, sha256:"), std::string::npos);
+  const std::string own = peer_row(document, "", "int8-static").setting.calibration.value_or("none");
+  EXPECT_EQ(own.substr(own.find("sha256:")),
+            given.setting.calibration->substr(given.setting.calibration->find("sha256:")))
+      << "both see the same rows";
 }
 
 TEST(Peers, NamesThatDoNotExistAreMistakes) {

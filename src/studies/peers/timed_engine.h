@@ -64,6 +64,7 @@ class PeerLogits : public LogitSource {
   PeerLogits(PeerHost& host, const PeerTask& task) : process_(host, task), batches_(task.batches) {}
   std::optional<TensorView> logits(const QualityBatch& batch) override;
   std::string fault() const override { return process_.failure() ? process_.failure()->reason : ""; }
+  const std::optional<PeerFailure>& failure() const { return process_.failure(); }
 
  private:
   PeerProcess process_;

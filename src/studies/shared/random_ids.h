@@ -10,7 +10,7 @@
 namespace assay {
 
 /// What made-up ids are for: each use draws a stream of its own.
-enum class IdsFor : std::uint32_t { quality = 1, timing = 2 };
+enum class IdsFor : std::uint32_t { quality = 1, timing = 2, calibration = 3 };
 struct IdStream {
   std::uint64_t seed = 1;
   IdsFor use = IdsFor::timing;

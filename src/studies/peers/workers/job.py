@@ -35,10 +35,11 @@ class Job:
         self.model, self.task, self.pooling = said["model"], said["task"], said["pooling"]
         self.precision, self.threads = said["precision"], said["threads"]
         self.last_only = said["logits"] == "last"
-        self.folder = Path(said["folder"])
+        self.folder, self.kept = Path(said["folder"]), Path(said["kept"])
         self.generation = SimpleNamespace(**said["generation"]) if "generation" in said else None
         self.training = SimpleNamespace(**said["training"]) if "training" in said else None
-        self.batches = [read_batch(said["batches"], shape) for shape in said["shapes"]]
+        self.batches = read_batches(said)
+        self.calibration = read_batches(said["calibration"]) if "calibration" in said else []
 
     @property
     def has_mask(self):
@@ -47,6 +48,10 @@ class Job:
     @property
     def has_types(self):
         return any(batch.types is not None for batch in self.batches)
+
+
+def read_batches(said):
+    return [read_batch(said["batches"], shape) for shape in said["shapes"]]
 
 
 def read_batch(file, shape):
