@@ -12,6 +12,11 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 Offer prepare_library_linear(const Call& call, const MachineFacts& facts);
 Offer prepare_library_quantized_linear(const Call& call, const MachineFacts& facts);
+/// s8 weights without quantised activations.
+Offer prepare_library_widened_linear(const Call& call, const MachineFacts& facts);
+Offer prepare_library_block_linear(const Call& call, const MachineFacts& facts);
+Offer prepare_library_block_linear_input_gradient(const Call& call, const MachineFacts& facts);
+Offer prepare_library_quantized_linear_input_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_library_linear_input_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_library_linear_weight_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_library_attention_scores(const Call& call, const MachineFacts& facts);
