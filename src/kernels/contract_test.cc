@@ -216,7 +216,6 @@ bool lacks_on_cuda(const Call& call) {
                                 &op::merge_rows_gradient,
                                 &op::expert_linear_weight_gradient,
                                 &op::clamped_gate,
-                                &op::round_float8,
                                 &op::relative_scores,
                                 &op::relative_input_gradient,
                                 &op::relative_table_gradient};

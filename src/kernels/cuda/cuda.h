@@ -45,6 +45,7 @@ Offer prepare_concat_columns(const Call& call, const MachineFacts& facts);
 Offer prepare_cast(const Call& call, const MachineFacts& facts);
 Offer prepare_quantize(const Call& call, const MachineFacts& facts);
 Offer prepare_quantize_groups(const Call& call, const MachineFacts& facts);
+Offer prepare_round_float8(const Call& call, const MachineFacts& facts);
 Offer prepare_dropout(const Call& call, const MachineFacts& facts);
 Offer prepare_cross_entropy(const Call& call, const MachineFacts& facts);
 Offer prepare_plain_linear_input_gradient(const Call& call, const MachineFacts& facts);

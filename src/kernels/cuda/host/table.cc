@@ -48,12 +48,6 @@ Offer decline_making_blocks(const Call& call, const MachineFacts&) {
                   ": blocks are made on the host, when weights are loaded; no CUDA device makes them"};
 }
 
-Offer decline_float8(const Call&, const MachineFacts&) {
-  return Declined{
-      "training with products of 8 bits is emulated on the CPU alone: cuBLASLt multiplies e4m3 by e5m2 from sm_89 on, "
-      "but nothing here hands it gradients"};
-}
-
 Offer decline_experts(const Call&, const MachineFacts&) {
   return Declined{"models with experts run on no CUDA device yet; --device cpu runs them"};
 }
@@ -75,7 +69,7 @@ constexpr OperationKernels kernels[] = {
     {&op::add_rows, ours<prepare_add_rows>},
     {&op::layer_norm, ours<prepare_layer_norm>},
     {&op::rms_norm, ours<prepare_rms_norm>},
-    {&op::linear, product<or_in_f32<prepare_library_linear>, prepare_plain_linear>},
+    {&op::linear, product<in_bytes_or<prepare_float8_linear, or_in_f32<prepare_library_linear>>, prepare_plain_linear>},
     {&op::quantized_linear, quantized_linear},
     {&op::block_linear, block_linear},
     {&op::quantized_block_linear, ours<prepare_quantized_block_linear>},
@@ -112,20 +106,22 @@ constexpr OperationKernels kernels[] = {
     {&op::quantize_weight, ours<prepare_quantize>},
     {&op::quantize_groups, ours<prepare_quantize_groups>},
     {&op::quantize_blocks, ours<decline_making_blocks>},
-    {&op::round_float8, ours<decline_float8>},
+    {&op::round_float8, ours<prepare_round_float8>},
     {&op::concat_rows, ours<prepare_concat_rows>},
     {&op::gate, ours<prepare_gate>},
     {&op::clamped_gate, ours<decline_experts>},
     {&op::dropout, ours<prepare_dropout>},
     {&op::cross_entropy, ours<prepare_cross_entropy>},
     {&op::linear_input_gradient,
-     product<or_in_f32<prepare_library_linear_input_gradient>, prepare_plain_linear_input_gradient>},
+     product<in_bytes_or<prepare_float8_input_gradient, or_in_f32<prepare_library_linear_input_gradient>>,
+             prepare_plain_linear_input_gradient>},
     {&op::quantized_linear_input_gradient,
      product<prepare_library_quantized_linear_input_gradient, prepare_plain_quantized_linear_input_gradient>},
     {&op::block_linear_input_gradient,
      product<prepare_library_block_linear_input_gradient, prepare_plain_block_linear_input_gradient>},
     {&op::linear_weight_gradient,
-     product<or_in_f32<prepare_library_linear_weight_gradient>, prepare_plain_linear_weight_gradient>},
+     product<in_bytes_or<prepare_float8_weight_gradient, or_in_f32<prepare_library_linear_weight_gradient>>,
+             prepare_plain_linear_weight_gradient>},
     {&op::route_gradient, ours<decline_experts>},
     {&op::group_rows_gradient, ours<decline_experts>},
     {&op::expert_linear_input_gradient, ours<decline_experts>},
