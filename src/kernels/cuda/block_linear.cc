@@ -105,22 +105,11 @@ struct GatherBlocks {
   }
 };
 
-template <typename Weight>
-struct Widen {
-  Weight weight;
-  Out w;
-  std::int64_t in;
-
-  ON_DEVICE void operator()(std::int64_t n, std::int64_t first) const {
-    w.set_pack(n, first, in, weight.pack(n, first, in));
-  }
-};
-
 constexpr const char* by_teams = "a team an output and eight rows, weights decoded in registers";
 
 template <typename Weight>
 void widen_to(const Weight& weight, const WidenedTo& to) {
-  for_packs(to.out, to.in, Widen<Weight>{weight, {to.w, to.in, to.dtype}, to.in});
+  for_packs(to.out, to.in, CopyPack<Weight>{weight, {to.w, to.in, to.dtype}, to.in});
 }
 
 /// Where few rows are multiplied by threads of their own.

@@ -7,16 +7,6 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
-struct Copy {
-  In x;
-  Out y;
-  std::int64_t width;
-
-  ON_DEVICE void operator()(std::int64_t row, std::int64_t first) const {
-    y.set_pack(row, first, width, x.pack(row, first, width));
-  }
-};
-
 /// What is seen of values that share a scale, and what they are multiplied by.
 struct Shared {
   float largest = 0;
@@ -84,7 +74,7 @@ struct QuantizeGroup {
 Offer prepare_cast(const Call& call, const MachineFacts&) {
   return offer("element by element", [call](const Memory& memory) {
     const std::int64_t width = call.in(0).width();
-    for_packs(call.in(0).rows(), width, Copy{input(call, memory, 0), output(call, memory, 0), width});
+    for_packs(call.in(0).rows(), width, CopyPack<In>{input(call, memory, 0), output(call, memory, 0), width});
   });
 }
 
