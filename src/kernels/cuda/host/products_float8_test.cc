@@ -18,7 +18,7 @@ namespace {
 /// What lies between a product and its sum in f64, of its size.
 constexpr double rounding = 1e-5;
 
-MachineFacts facts_of_gpu(ComputeCapability capability) {
+MachineFacts facts_at_capability(ComputeCapability capability) {
   MachineFacts facts;
   facts.gpu = GpuFacts{.name = "a GPU", .capability = capability};
   return facts;
@@ -114,17 +114,17 @@ TEST(Float8Products, OfAllThreeInAStepAreThoseOfTheValues) {
   const Matrix8 w = {32, 40, DType::e4m3, 0x1p-7F};
   const Matrix8 dy = {13, 32, DType::e5m2, 0x1p20F};
   Float8Call forward(op::linear, x, w, 13, 32);
-  expect_bytes(forward.run(facts_of_gpu(hopper)));
+  expect_bytes(forward.run(facts_at_capability(hopper)));
   forward.expect_sums(40, [&](auto row, auto n, auto k) { return forward.at(0, row, k) * forward.at(1, n, k); });
 
   const Matrix8 wide = {32, 48, DType::e4m3, 0x1p-7F};
   Float8Call input(op::linear_input_gradient, dy, wide, 13, 48);
-  expect_bytes(input.run(facts_of_gpu(hopper)));
+  expect_bytes(input.run(facts_at_capability(hopper)));
   input.expect_sums(32, [&](auto row, auto k, auto n) { return input.at(0, row, n) * input.at(1, n, k); });
 
   const Matrix8 rows = {13, 48, DType::e4m3, 0x1p5F};
   Float8Call weight(op::linear_weight_gradient, dy, rows, 32, 48);
-  expect_bytes(weight.run(facts_of_gpu(hopper)));
+  expect_bytes(weight.run(facts_at_capability(hopper)));
   weight.expect_sums(13, [&](auto n, auto k, auto row) { return weight.at(0, row, n) * weight.at(1, row, k); });
 }
 
@@ -135,14 +135,14 @@ TEST(Float8Products, AddABiasAndWhatAGradientIsAddedTo) {
   Argument bias = Float8Call::argument(1, 16);
   bias.shape = {16};
   forward.add_input(std::vector<float>(16, 3.0F), bias);
-  expect_bytes(forward.run(facts_of_gpu(hopper)));
+  expect_bytes(forward.run(facts_at_capability(hopper)));
   forward.expect_sums(
       33, [&](auto row, auto n, auto k) { return k == 32 ? 3.0 : forward.at(0, row, k) * forward.at(1, n, k); });
 
   const Matrix8 dy = {5, 16, DType::e5m2, 1};
   Float8Call input(op::linear_input_gradient, dy, w, 5, 32);
   input.add_input(std::vector<float>(5 * 32, -2.0F), Float8Call::argument(5, 32));
-  expect_bytes(input.run(facts_of_gpu(hopper)));
+  expect_bytes(input.run(facts_at_capability(hopper)));
   input.expect_sums(17,
                     [&](auto row, auto k, auto n) { return n == 16 ? -2.0 : input.at(0, row, n) * input.at(1, n, k); });
 }
@@ -151,7 +151,7 @@ TEST(Float8Products, AreWidenedAndSaySoBefore89AndInOddSizes) {
   const Matrix8 x = {5, 32, DType::e4m3, 1};
   const auto said = [&](ComputeCapability capability, std::int64_t out) {
     Float8Call forward(op::linear, x, {out, 32, DType::e4m3, 1}, 5, out);
-    const Prepared prepared = forward.run(facts_of_gpu(capability));
+    const Prepared prepared = forward.run(facts_at_capability(capability));
     forward.expect_sums(32, [&](auto row, auto n, auto k) { return forward.at(0, row, k) * forward.at(1, n, k); });
     EXPECT_EQ(prepared.operand, DType::f32);
     return prepared.description;
