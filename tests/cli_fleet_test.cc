@@ -82,6 +82,18 @@ TEST_F(CliFleet, MoreShardsThanPartsLeaveSomeEmpty) {
   EXPECT_FALSE(fs::exists(folder_.path() / "shard7.db"));
 }
 
+/// Whoever reads the parts of a grid finds the same schema in an empty one.
+TEST_F(CliFleet, AnEmptyPartHasTheSchemaOfTheOthers) {
+  const auto schema = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--shard", "9/9", "--json", "part.json"});
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return parse_json(read_file(folder_.path() / "part.json"), "part.json").at("schema").get<std::string>();
+  };
+  EXPECT_EQ(schema({"sensitivity", "model", "--mode", "train", "--precision", "fp32"}), "assay-sensitivity-train-1");
+  EXPECT_EQ(schema({"sensitivity", "model", "--precision", "int8"}), "assay-sensitivity-1");
+}
+
 TEST_F(CliFleet, OneBadStoreKeepsNoneOfTheOthersBack) {
   measure(1);
   write_text(folder_.path() / "bad.db", "no database");

@@ -52,7 +52,9 @@ int run_sensitivity(SensitivityCommand& options) {
   if (is_idle(options.shard)) return 0;
   GridDivision division = division_of(options.shard);
   if (keep_sensitivity_part(division, options.request).is_empty()) {
-    deliver(document_without_part(division, "assay-sensitivity-1"), options.outputs);
+    const bool trains = options.request.mode == RunMode::train;
+    deliver(document_without_part(division, trains ? "assay-sensitivity-train-1" : "assay-sensitivity-1"),
+            options.outputs);
     return 0;
   }
   Measuring measuring({.file = "none"});

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "program/passes.h"
+#include "runtime/guarded_device_testing.h"
 #include "runtime/testing.h"
 
 namespace assay {
@@ -18,11 +19,12 @@ struct CachedModel {
   SmallModel small;
   Instance cached = made("fp32", "", LogitRows::last);
 
-  Instance made(const char* precision, const char* overrides, LogitRows logits) const {
+  Instance made(const char* precision, const char* overrides, LogitRows logits,
+                const Backend& backend = reference_backend()) const {
     const PrecisionChoice choice = choose_precision(precision, overrides, DType::bf16);
     const Program program = build_program(small.config, {.logits = logits});
-    return Instance(fuse(assign_dtypes(with_cache(program, cache_size), choice)), choice, small.weights,
-                    reference_backend(), small.facts);
+    return Instance(fuse(assign_dtypes(with_cache(program, cache_size), choice)), choice, small.weights, backend,
+                    small.facts);
   }
   Session session(std::int64_t batch) { return Session(cached, {.batch = batch, .capacity = cache_size.capacity}); }
 
@@ -54,6 +56,30 @@ TEST(Generate, GreedyIdsAreThoseOfThePassOverTheWholeText) {
     }
   }
   EXPECT_EQ(generation.token_ms.size(), 6U);
+}
+
+/// What changes from token to token is read from the plan's inputs, so that what was recorded stays right.
+TEST(Generate, DecodesByOneRecordingFromItsSecondTokenOn) {
+  CachedModel model;
+  const GenerationOptions options = {.prompts = prompts, .most_new = 7, .chunk = 5};
+  Session on_host = model.session(3);
+  const Generation right = generate(on_host, options);
+  Instance device = model.made("fp32", "", LogitRows::last, guarded_backend());
+  guarded().records = true;
+  for (const bool fails : {false, true}) {
+    guarded().recording_fault = fails ? "a pretended fault" : "";
+    Session session(device, {.batch = 3, .capacity = cache_size.capacity});
+    guarded().ranges.clear();
+    const Generation found = generate(session, options);
+    EXPECT_EQ(found.sequences, right.sequences);
+    const Plan& decode = session.plan_for(1);
+    EXPECT_EQ(decode.is_recorded(), !fails);
+    EXPECT_EQ(decode.why_not_recorded(), guarded().recording_fault);
+    // Two chunks of 5 and one of 1, then six tokens: of each plan the first run is by kernels, the second recorded.
+    EXPECT_EQ(guarded().ranges.size(), (fails ? 9U : 4U) * decode.steps().size());
+  }
+  guarded().records = false;
+  guarded().recording_fault.clear();
 }
 
 TEST(Generate, ARowEndsAtAnEndIdAndTheOthersGoOn) {

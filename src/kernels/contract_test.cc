@@ -205,20 +205,17 @@ std::string test_name(const testing::TestParamInfo<const Operation*>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Contract, testing::ValuesIn(computed_operations()), test_name);
 
-/// What CUDA devices have no kernels for: weights in blocks, activations by groups, static scales, experts, and
-/// attention with sinks.
+/// What CUDA devices have no kernels for: making blocks, static scales, experts, and attention with sinks.
 bool lacks_on_cuda(const Call& call) {
   const Operation* lacking[] = {&op::route,
                                 &op::group_rows,
                                 &op::merge_rows,
-                                &op::quantize_groups,
+                                &op::quantize_blocks,
                                 &op::route_gradient,
                                 &op::group_rows_gradient,
                                 &op::merge_rows_gradient,
                                 &op::expert_linear_weight_gradient,
-                                &op::quantized_linear_input_gradient,
                                 &op::clamped_gate,
-                                &op::round_float8,
                                 &op::relative_scores,
                                 &op::relative_input_gradient,
                                 &op::relative_table_gradient};
@@ -228,7 +225,7 @@ bool lacks_on_cuda(const Call& call) {
   const bool has_static_scale =
       call.attributes.output_scale != 0 ||
       (call.operation == &op::quantized_linear && call.in(0).dtype == DType::s8 && !call.in(1).present);
-  return has_sinks || has_static_scale || call.attributes.blocks != nullptr || expert_places(*call.operation) ||
+  return has_sinks || has_static_scale || expert_places(*call.operation) ||
          std::find(std::begin(lacking), std::end(lacking), call.operation) != std::end(lacking);
 }
 

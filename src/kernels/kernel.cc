@@ -96,8 +96,11 @@ std::vector<const Implementation*> candidates(const Backend& backend, const Call
 Prepared judged(Prepared prepared, const Call& call, const Implementation& implementation, const MachineFacts& facts) {
   if (!is_product(call)) return prepared;
   const KernelKey measured_as = is_measured(call) ? key_of(*call.operation, implementation) : KernelKey{};
-  const ProductVerdict judgement = verdict_of(
-      {asked_operand(call), prepared.operand, prepared.arithmetic, measured_as, prepared.accumulator}, facts);
+  // Operands that were rounded to 8 bits are stored wider: where they are multiplied as such, that was asked.
+  const bool as_rounded = size_of(call.attributes.math) == 1 && size_of(prepared.operand) == 1;
+  const ProductVerdict judgement = verdict_of({as_rounded ? prepared.operand : asked_operand(call), prepared.operand,
+                                               prepared.arithmetic, measured_as, prepared.accumulator},
+                                              facts);
   prepared.verdict = judgement.verdict;
   prepared.evidence = judgement.evidence;
   return prepared;

@@ -133,7 +133,7 @@ struct Attributes {
   std::int64_t offset = 0;               ///< slice_columns: first column; count_positions: the number before the first
   std::int64_t width = 0;   ///< slice_columns: columns; block_embedding: values of a row, 0: all that its blocks hold;
                             ///< block_adamw, round_float8: elements that share a scale
-  DType math = DType::f32;  ///< norms, softmax: dtype of the arithmetic inside
+  DType math = DType::f32;  ///< norms, softmax: dtype of the arithmetic inside; products: what the first was rounded to
   int chunk = 0;            ///< linear with an f16 accumulator: products added before the flush to f32
   DType accumulator = DType::f32;   ///< linear
   DType operand = DType::f32;       ///< linear and its input gradient: a wider W is rounded to it first; round_float8

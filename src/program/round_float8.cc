@@ -24,6 +24,10 @@ const char* word(Operand operand) {
   return words[static_cast<std::size_t>(operand)];
 }
 
+DType format_of(Operand operand) {
+  return operand == Operand::dy ? DType::e5m2 : DType::e4m3;
+}
+
 /// Copies a program node by node, with rounded operands.
 class Rounder {
  public:
@@ -50,6 +54,7 @@ class Rounder {
       first = Operand::dy, second = Operand::x;
     else if (node.operation != &op::linear)
       return;
+    if (row.float8 == Float8Training::delayed) node.attributes.math = format_of(first);
     node.inputs[0] = rounded({node.inputs[0], first, &row}, node);
     node.inputs[1] = rounded({node.inputs[1], second, &row}, node);
     node.attributes.operand = DType::f32;  // Weights are rounded already.
@@ -71,7 +76,7 @@ class Rounder {
     const auto known = rounded_.find(one);
     if (known != rounded_.end()) return known->second;
     Node node{&op::round_float8, {one.id}, {}, {}, reader.path, reader.role, reader.phase, reader.precision};
-    node.attributes.operand = one.operand == Operand::dy ? DType::e5m2 : DType::e4m3;
+    node.attributes.operand = format_of(one.operand);
     const Value from = result_.value(one.id);
     const ValueId to = add({reader.path, one.row->operand, from.shape, Source::computed, from.constant});
     node.outputs = {to};

@@ -104,6 +104,29 @@ TEST(Graphs, RunFromTheSecondRunOnAndGiveTheSameForNewInputs) {
   refused.set_inputs(ids, {});
   for (int run = 0; run < 3; ++run) refused.run();
   EXPECT_FALSE(refused.is_recorded());
+  EXPECT_EQ(refused.why_not_recorded(), "the device has no memory for it");
+}
+
+TEST(Graphs, ThatADeviceCannotMakeAreSaidAndDoneWithout) {
+  guarded().records = true;
+  guarded().recording_fault = "a pretended library may not be recorded";
+  const SmallModel model;
+  const Extent extent = {2, 5};
+  Instance device = model.instance("fp32", "", guarded_backend());
+  Plan plan(device, {.extent = extent});
+  Plan plain(device, {.extent = extent, .graphs = Graphs::off});
+  for (Plan* const one : {&plan, &plain}) {
+    one->set_inputs(some_ids(extent), {});
+    for (int run = 0; run < 3; ++run) one->run();
+  }
+  guarded().records = false;
+  guarded().recording_fault.clear();
+  EXPECT_FALSE(plan.is_recorded());
+  EXPECT_EQ(plan.why_not_recorded(), "a pretended library may not be recorded");
+  EXPECT_EQ(plain.why_not_recorded(), "");
+  const Tensor right = plain.output_f32("logits");
+  const Tensor found = plan.output_f32("logits");
+  for (std::int64_t i = 0; i < right.count(); ++i) ASSERT_EQ(right.as<float>()[i], found.as<float>()[i]);
 }
 
 TEST(ColdCaches, WriteTwiceAsMuchAsTheCachesHold) {

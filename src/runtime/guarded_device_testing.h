@@ -43,6 +43,7 @@ class GuardedDevice final : public Device {
   void wait() const override { ++waits; }
   std::unique_ptr<Recording> record(const std::function<void()>& work) const override {
     if (!records) return nullptr;
+    if (!recording_fault.empty()) fail_lacking("{}", recording_fault);
     auto recording = std::make_unique<Notes>();
     notes = &recording->launches;
     work();
@@ -71,6 +72,7 @@ class GuardedDevice final : public Device {
   mutable int waits = 0;
   bool refuses = false;
   bool records = false;
+  std::string recording_fault;                                  ///< Why recording fails; empty: it does not.
   mutable std::vector<std::function<void()>>* notes = nullptr;  ///< Where launches go while a recording is made.
   mutable std::vector<std::string> ranges;
 

@@ -1,8 +1,10 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
+#include "base/streams.h"
 #include "base/team.h"
 #include "base/units.h"
 #include "model/architecture.h"
@@ -180,10 +182,31 @@ bool Plan::enqueue_until(std::optional<Phase> phase, InterruptFlag interrupted, 
   if (device().is_host()) return enqueue_steps(phase, interrupted, after);
   if (options_.graphs == Graphs::off || !has_steps(phase)) return enqueue_steps(phase, interrupted, {});
   Segment& segment = segments_[phase ? 1 + static_cast<std::size_t>(*phase) : 0];
-  if (++segment.runs == 2) segment.recording = device().record([&] { enqueue_steps(phase, nullptr, {}); });
+  if (++segment.runs == 2) record(segment, phase);
   if (!segment.recording) return enqueue_steps(phase, interrupted, {});
   segment.recording->enqueue();
   return true;
+}
+
+namespace {
+
+/// To whoever watches, each reason once: plans are many.
+void tell_not_recorded(const std::string& why) {
+  static std::set<std::string> told;
+  if (told.insert(why).second) tell(fmt::format("assay: kernels are queued one by one, not as a graph: {}\n", why));
+}
+
+}  // namespace
+
+/// What cannot be recorded can still be run: if the device is broken altogether, its next step says so.
+void Plan::record(Segment& segment, std::optional<Phase> phase) const {
+  try {
+    segment.recording = device().record([&] { enqueue_steps(phase, nullptr, {}); });
+    if (!segment.recording) segment.refusal = "the device has no memory for it";
+  } catch (const Error& error) {
+    segment.refusal = error.what();
+  }
+  if (!segment.recording) tell_not_recorded(segment.refusal);
 }
 
 bool Plan::has_steps(std::optional<Phase> phase) const {
@@ -194,6 +217,12 @@ bool Plan::has_steps(std::optional<Phase> phase) const {
 bool Plan::is_recorded() const {
   return std::all_of(segments_.begin(), segments_.end(),
                      [](const Segment& segment) { return segment.runs < 2 || segment.recording != nullptr; });
+}
+
+std::string Plan::why_not_recorded() const {
+  const auto refused =
+      std::find_if(segments_.begin(), segments_.end(), [](const Segment& segment) { return !segment.refusal.empty(); });
+  return refused == segments_.end() ? "" : refused->refusal;
 }
 
 bool Plan::enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted, const NodeHook& after) const {

@@ -59,8 +59,10 @@ class Plan {
   /// before its last step: then what the phase computes holds nothing. A recording is not ended. `after` is told each
   /// node that has run, where the host computes: a device is still at work when its steps are queued.
   bool run(Phase phase, InterruptFlag interrupted = nullptr, const NodeHook& after = {});
-  /// Whether all that ran more than once is a recording: not where graphs are off, or the device refused the memory.
+  /// Whether all that ran more than once is a recording: not where graphs are off, or the device made none.
   bool is_recorded() const;
+  /// Why the device made none, where it did not; its steps are queued one by one then. Empty: it was not asked, or did.
+  std::string why_not_recorded() const;
   /// Where the output lies: in the arena; of a device's plan, a copy on the host that the next call for it overwrites.
   OutputView output(const std::string& name) const;
   /// The first element of an output, which has one.
@@ -110,7 +112,9 @@ class Plan {
   struct Segment {
     int runs = 0;
     std::unique_ptr<Recording> recording;  ///< Made in the second run; null before, and where the device makes none.
+    std::string refusal;                   ///< Why it made none.
   };
+  void record(Segment& segment, std::optional<Phase> phase) const;
 
   Instance& instance_;
   PlanOptions options_;

@@ -35,6 +35,8 @@ struct Sharding {
   ZeroStage stage = ZeroStage::none;
   int rank = 0;
   int ranks = 1;
+  /// Of gradients that travel together, and so lie in memory together; absent: as ReduceOptions has it.
+  std::optional<std::int64_t> bucket_bytes = std::nullopt;
 };
 
 /// How weights that are not trained are kept (`--base`).

@@ -213,6 +213,28 @@ TEST(Ranks, GradientsOfOtherRanksParametersLeaveMemoryUnderZeroTwo) {
   }
 }
 
+/// What is refused is what would lie in memory: more of passing gradients in large buckets than in small ones.
+TEST(Ranks, ARefusalUnderZeroTwoKnowsHowLargeBucketsAre) {
+  RankCase one = language_case("fp32");
+  one.config.layers = 12;  // Many buckets, each a small part of all gradients.
+  const Weights weights = random_weights(build_program(one.config, {}), one.config, 3);
+  MachineFacts facts = one_thread();
+  facts.available_bytes = 1;
+  const auto needed = [&](std::optional<std::int64_t> bucket_bytes) {
+    TrainingOptions options = rank_options_of(one);
+    options.sharding = {ZeroStage::gradients, 0, 2, bucket_bytes};
+    try {
+      const Trainer trainer(one.config, weights, options, cpu_backend(), facts);
+    } catch (const OutOfMemory& refusal) {
+      return refusal.needed_bytes;
+    }
+    return 0.0;
+  };
+  EXPECT_GT(needed(1), 0);
+  EXPECT_LT(needed(1), needed(std::nullopt)) << "a tensor a bucket; all of them in one";
+  EXPECT_EQ(needed(ReduceOptions{}.bucket_bytes), needed(std::nullopt));
+}
+
 TEST(Ranks, SixteenBitsOnTheWireStayNearAndSumsInF32Nearer) {
   const RankCase one = language_case("fp32");
   const Trained exact = in_ranks(one, 10, 4, {});

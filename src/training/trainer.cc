@@ -33,7 +33,9 @@ int owner_of_gradient(const TrainingPrograms& programs, const Value& gradient) {
 std::int64_t passing_bytes(const TrainingPrograms& programs, const TrainingOptions& options) {
   if (options.sharding.stage != ZeroStage::gradients || programs.owners.empty()) return 0;
   const GradientBytes bytes = gradient_bytes(programs, options.sharding.ranks);
-  const ReduceTraffic traffic = reduce_traffic(gradient_sizes(programs.step), {}, options.sharding.ranks);
+  ReduceOptions reduce;
+  reduce.bucket_bytes = options.sharding.bucket_bytes.value_or(reduce.bucket_bytes);
+  const ReduceTraffic traffic = reduce_traffic(gradient_sizes(programs.step), reduce, options.sharding.ranks);
   return std::max<std::int64_t>(0, bytes.all - bytes.most_owned - traffic.under_way_bytes);
 }
 

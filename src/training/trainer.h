@@ -104,7 +104,7 @@ class Trainer {
   void set_updates(std::int64_t updates) { updates_ = updates; }
   /// Plans of the three segments; the first is that of the last batch. Null where the options leave a segment
   /// out.
-  Plan* step_plan() { return plan_; }
+  Plan* step_plan() const { return plan_; }
   Plan* norm_plan() { return norm_plan_.get(); }
   Plan* update_plan() { return update_plan_.get(); }
 

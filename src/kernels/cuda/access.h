@@ -253,6 +253,18 @@ struct Out {
   }
 };
 
+/// A pack of a row as it is, in y's dtype. From: an In, or what has packs as one does.
+template <typename From>
+struct CopyPack {
+  From x;
+  Out y;
+  std::int64_t width;
+
+  ON_DEVICE void operator()(std::int64_t row, std::int64_t first) const {
+    y.set_pack(row, first, width, x.pack(row, first, width));
+  }
+};
+
 inline In input(const Call& call, const Memory& memory, std::size_t index) {
   const Argument& argument = call.in(index);
   return {argument.present ? memory.in<std::byte>(index) : nullptr, argument.row_stride, argument.dtype};

@@ -23,19 +23,6 @@ struct FinishPack {
   }
 };
 
-struct WidenPack {
-  In q;
-  const float* scale;
-  Out w;
-  std::int64_t in;
-
-  ON_DEVICE void operator()(std::int64_t row, std::int64_t first) const {
-    Pack pack = q.pack(row, first, in);
-    for (float& value : pack.value) value *= scale[row];
-    w.set_pack(row, first, in, pack);
-  }
-};
-
 template <typename Number>
 struct RestSum {
   RestOfSums work;
@@ -56,11 +43,6 @@ void finish(const Finish& work) {
   const In sums{work.sums, work.sums_stride, work.sums_dtype};
   const In bias{work.bias, work.width, work.bias_dtype};
   for_packs(work.rows, work.width, FinishPack{work, sums, bias, {work.y, work.y_stride, work.y_dtype}});
-}
-
-void widen(const Widen& work) {
-  for_packs(work.out, work.in,
-            WidenPack{{work.q, work.in, DType::s8}, work.scale, {work.w, work.in, work.dtype}, work.in});
 }
 
 void sum_rest(const RestOfSums& work) {

@@ -24,17 +24,6 @@ struct Finish {
 };
 void finish(const Finish& work);
 
-/// w = q * scale    q: s8 (out, in), scale: (out), w: dense (out, in) of `dtype`
-struct Widen {
-  const std::byte* q = nullptr;
-  const float* scale = nullptr;
-  std::byte* w = nullptr;
-  DType dtype = DType::f32;
-  std::int64_t out = 0;
-  std::int64_t in = 0;
-};
-void widen(const Widen& work);
-
 /// How the library and a kernel of ours share a product of 8-bit operands: the library takes rows of W in steps only.
 struct SharedOutputs {
   std::int64_t by_library = 0;   ///< W's first rows.

@@ -245,25 +245,32 @@ Step step_of(const Call& call, const UpdateList& list, const Batch& batch, const
           call.attributes.state_rounding == Rounding::stochastic};
 }
 
+/// Writes where a batch's operands lie; whether all addresses are those of 16-byte words.
+template <typename Table>
+bool fill(Table& table, const Call& call, const UpdateList& list, const Batch& batch, std::int64_t item_elements,
+          const Memory& memory) {
+  bool aligned = true;
+  for (int k = 0; k < static_cast<int>(batch.tensors); ++k) {
+    const std::size_t parameter = batch.first + static_cast<std::size_t>(k);
+    for (std::size_t i = 0; i < list.inputs_each; ++i) {
+      table.in[k][i] = memory.in<std::byte>(list.input(parameter, i));
+      aligned = aligned && is_word_aligned(table.in[k][i]);
+    }
+    for (std::size_t i = 0; i < list.outputs_each; ++i) {
+      table.out[k][i] = memory.out<std::byte>(list.output(parameter, i));
+      aligned = aligned && is_word_aligned(table.out[k][i]);
+    }
+    table.set_count(k, element_count(call.in(list.input(parameter, 0)).shape), item_elements);
+  }
+  return aligned;
+}
+
 template <typename Rule, typename Dtypes>
 void launch_in(const Call& call, const UpdateList& list, const Batch& batch, const Rule& rule, const Dtypes& dtypes,
                const Memory& memory) {
   Update<Rule, Dtypes> update;
-  static_assert(sizeof(update) <= 4096 - sizeof(std::int64_t), "a launch takes 4 KB of arguments");
   update.tensors = static_cast<int>(batch.tensors);
-  update.aligned = true;
-  for (int k = 0; k < update.tensors; ++k) {
-    const std::size_t parameter = batch.first + static_cast<std::size_t>(k);
-    for (std::size_t i = 0; i < list.inputs_each; ++i) {
-      update.table.in[k][i] = memory.in<std::byte>(list.input(parameter, i));
-      update.aligned = update.aligned && is_word_aligned(update.table.in[k][i]);
-    }
-    for (std::size_t i = 0; i < list.outputs_each; ++i) {
-      update.table.out[k][i] = memory.out<std::byte>(list.output(parameter, i));
-      update.aligned = update.aligned && is_word_aligned(update.table.out[k][i]);
-    }
-    update.table.set_count(k, element_count(call.in(list.input(parameter, 0)).shape), pack_width);
-  }
+  update.aligned = fill(update.table, call, list, batch, pack_width, memory);
   update.step = step_of(call, list, batch, memory);
   update.rule = rule;
   update.dtypes = dtypes;
@@ -339,32 +346,32 @@ Offer prepare_update(const Call& call, const Rule& rule) {
   });
 }
 
+/// The maps' magnitudes by their numbers: they travel with the launch.
+struct Magnitudes {
+  float of_mean[signed_magnitudes.value.size()];
+  float of_square[unsigned_magnitudes.value.size()];
+};
+
 /// Moments in blocks of codes. A team takes a block: it looks for the largest magnitudes first, and then computes once
 /// more what it stores, which costs less than keeping it.
 struct BlockUpdate {
-  /// Fewer parameters than a TensorTable of its own width has, for the maps travel with it.
-  static constexpr int most = 20;
-  const std::byte* in[most][6];
-  std::byte* out[most][5];
-  std::int64_t count[most];
-  std::int64_t first_block[most + 1];
+  using Table = TensorTable<6, 5, table_bytes - sizeof(Magnitudes)>;
+  Table table;
   int tensors;
   std::int64_t width;
   DType weight;
   DType gradient;
   Step step;
   AdamRule rule;
-  float of_mean[129];  ///< The maps' magnitudes by their numbers.
-  float of_square[256];
+  Magnitudes magnitudes;
 
   ON_DEVICE void operator()(std::int64_t item, const Team& team) const {
-    int k = 0;
-    while (k + 1 < tensors && first_block[k + 1] <= item) ++k;
-    const std::int64_t block = item - first_block[k];
+    const int k = table.tensor_of(item, tensors);
+    const std::int64_t block = item - table.first_item[k];
     const std::int64_t first = block * width;
-    const std::int64_t end = count[k] - first < width ? count[k] : first + width;
-    const float scales[2] = {reinterpret_cast<const float*>(in[k][4])[block],
-                             reinterpret_cast<const float*>(in[k][5])[block]};
+    const std::int64_t end = table.count[k] - first < width ? table.count[k] : first + width;
+    const float scales[2] = {reinterpret_cast<const float*>(table.in[k][4])[block],
+                             reinterpret_cast<const float*>(table.in[k][5])[block]};
     float most_mean = 0;
     float most_square = 0;
     float unbounded = 0;
@@ -378,17 +385,20 @@ struct BlockUpdate {
     const float new_mean = finite ? team.max(most_mean) : unbounded_scale(team, most_mean);
     const float new_square = finite ? team.max(most_square) : unbounded_scale(team, most_square);
     team.wait();
+    float lost = 0;  // At most `width`, which is exact.
     for (std::int64_t i = first + team.rank; i < end; i += team.size) {
       const Moments to = moments(k, i, scales);
-      update_weight(k, i, to);
-      const std::uint32_t mean = nearest(of_mean, 129, share(fabsf(to.mean), new_mean));
-      const std::uint32_t square = nearest(of_square, 256, share(to.square, new_square));
-      reinterpret_cast<std::uint8_t*>(out[k][1])[i] = static_cast<std::uint8_t>(signed_code(mean, to.mean < 0));
-      reinterpret_cast<std::uint8_t*>(out[k][2])[i] = static_cast<std::uint8_t>(square);
+      lost += update_weight(k, i, to) ? 1 : 0;
+      const std::uint32_t mean = nearest(magnitudes.of_mean, share(fabsf(to.mean), new_mean));
+      const std::uint32_t square = nearest(magnitudes.of_square, share(to.square, new_square));
+      reinterpret_cast<std::uint8_t*>(table.out[k][1])[i] = static_cast<std::uint8_t>(signed_code(mean, to.mean < 0));
+      reinterpret_cast<std::uint8_t*>(table.out[k][2])[i] = static_cast<std::uint8_t>(square);
     }
+    if (step.lost != nullptr) lost = team.sum(lost);
     if (team.rank != 0) return;
-    reinterpret_cast<float*>(out[k][3])[block] = new_mean;
-    reinterpret_cast<float*>(out[k][4])[block] = new_square;
+    reinterpret_cast<float*>(table.out[k][3])[block] = new_mean;
+    reinterpret_cast<float*>(table.out[k][4])[block] = new_square;
+    if (step.lost != nullptr && lost > 0) add_to(step.lost + k, static_cast<int>(lost));
   }
 
  private:
@@ -409,17 +419,20 @@ struct BlockUpdate {
   }
 
   ON_DEVICE Moments moments(int k, std::int64_t i, const float* scales) const {
-    const std::uint8_t m = reinterpret_cast<const std::uint8_t*>(in[k][2])[i];
-    const std::uint8_t v = reinterpret_cast<const std::uint8_t*>(in[k][3])[i];
+    const std::uint8_t m = reinterpret_cast<const std::uint8_t*>(table.in[k][2])[i];
+    const std::uint8_t v = reinterpret_cast<const std::uint8_t*>(table.in[k][3])[i];
+    const float* of_mean = magnitudes.of_mean;
     const float mean = m >= signed_zero ? of_mean[m - signed_zero] : -of_mean[signed_zero - m];
-    const float g = load(gradient, in[k][1], i);
-    return {rule.mean(step.hyper, g, mean * scales[0]), rule.square(step.hyper, g, of_square[v] * scales[1])};
+    const float g = load(gradient, table.in[k][1], i);
+    return {rule.mean(step.hyper, g, mean * scales[0]),
+            rule.square(step.hyper, g, magnitudes.of_square[v] * scales[1])};
   }
 
   /// DynamicMagnitudes::nearest.
-  ON_DEVICE static std::uint32_t nearest(const float* values, std::uint32_t count, float x) {
+  template <std::size_t count>
+  ON_DEVICE static std::uint32_t nearest(const float (&values)[count], float x) {
     std::uint32_t low = 0;
-    for (std::uint32_t high = count - 1; low < high;) {
+    for (std::uint32_t high = static_cast<std::uint32_t>(count) - 1; low < high;) {
       const std::uint32_t middle = (low + high) / 2;
       if (x > (values[middle] + values[middle + 1]) * 0.5F)
         low = middle + 1;
@@ -429,41 +442,29 @@ struct BlockUpdate {
     return low;
   }
 
-  ON_DEVICE void update_weight(int k, std::int64_t i, const Moments& to) const {
-    const float before = load(weight, in[k][0], i);
+  /// Whether rounding took the update back.
+  ON_DEVICE bool update_weight(int k, std::int64_t i, const Moments& to) const {
+    const float before = load(weight, table.in[k][0], i);
     const double after = rule.weight(step.hyper, before, to.mean, to.square);
     float stored = static_cast<float>(after);
-    if (step.stochastic) {
-      const std::int64_t first = i / pack_width * pack_width;
-      stored = rounded_at_random(stored, random_pack(step.seed, step.stream + k, first)[static_cast<int>(i - first)]);
-    }
-    store(weight, out[k][0], i, stored);
-    if (step.lost != nullptr && after != static_cast<double>(before) && load(weight, out[k][0], i) == before)
-      add_to(step.lost + k, 1);
+    if (step.stochastic) stored = rounded_at_random(stored, random_word(step.seed, step.stream + k, i));
+    store(weight, table.out[k][0], i, stored);
+    return after != static_cast<double>(before) && load(weight, table.out[k][0], i) == before;
   }
 };
 
 void launch_blocks(const Call& call, const UpdateList& list, const Batch& batch, const Memory& memory) {
-  static_assert(sizeof(BlockUpdate) <= 4096 - sizeof(std::int64_t), "a launch takes 4 KB of arguments");
   BlockUpdate update;
   update.tensors = static_cast<int>(batch.tensors);
   update.width = call.attributes.width;
   update.weight = dtype_of(call, list, batch.first, 0);
   update.gradient = dtype_of(call, list, batch.first, 1);
-  update.first_block[0] = 0;
-  for (int k = 0; k < update.tensors; ++k) {
-    const std::size_t parameter = batch.first + static_cast<std::size_t>(k);
-    for (std::size_t i = 0; i < list.inputs_each; ++i) update.in[k][i] = memory.in<std::byte>(list.input(parameter, i));
-    for (std::size_t i = 0; i < list.outputs_each; ++i)
-      update.out[k][i] = memory.out<std::byte>(list.output(parameter, i));
-    update.count[k] = element_count(call.in(list.input(parameter, 0)).shape);
-    update.first_block[k + 1] = update.first_block[k] + (update.count[k] + update.width - 1) / update.width;
-  }
+  fill(update.table, call, list, batch, update.width, memory);
   update.step = step_of(call, list, batch, memory);
   update.rule = adam_rule(call.attributes);
-  std::copy(signed_magnitudes.value.begin(), signed_magnitudes.value.end(), update.of_mean);
-  std::copy(unsigned_magnitudes.value.begin(), unsigned_magnitudes.value.end(), update.of_square);
-  for_rows(update.first_block[update.tensors], 32, update);
+  std::ranges::copy(signed_magnitudes.value, update.magnitudes.of_mean);
+  std::ranges::copy(unsigned_magnitudes.value, update.magnitudes.of_square);
+  for_rows(update.table.first_item[update.tensors], 32, update);
 }
 
 std::int64_t parts_of(const Argument& x) {
@@ -511,7 +512,7 @@ Offer prepare_block_adamw(const Call& call, const MachineFacts&) {
     return dtype_of(call, list, a, 0) == dtype_of(call, list, b, 0) &&
            dtype_of(call, list, a, 1) == dtype_of(call, list, b, 1);
   };
-  const auto parts = batches(list.parameters, BlockUpdate::most, same_dtypes);
+  const auto parts = batches(list.parameters, BlockUpdate::Table::most, same_dtypes);
   return offer("a team a block of codes", [=](const Memory& memory) {
     clear_counts(call, list, memory);
     for (const Batch& batch : parts) launch_blocks(call, list, batch, memory);

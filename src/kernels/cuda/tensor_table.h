@@ -12,10 +12,11 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 constexpr std::size_t table_bytes = 3840;
 
 /// As many tensors of a list as one launch takes, cut into items of `item_elements` elements; the last item of a tensor
-/// may be shorter. Operands of one tensor are equally long.
-template <int inputs, int outputs>
+/// may be shorter. Operands of one tensor are equally long, but for those that have an element an item. `bytes`: what
+/// of a launch's arguments the table may fill.
+template <int inputs, int outputs, std::size_t bytes = table_bytes>
 struct TensorTable {
-  static constexpr int most = static_cast<int>((table_bytes - 8) / (8 * (inputs + outputs) + 16));
+  static constexpr int most = static_cast<int>((bytes - 8) / (8 * (inputs + outputs) + 16));
 
   const std::byte* in[most][inputs];
   std::byte* out[most][outputs];

@@ -40,7 +40,7 @@ void describe(const Call& call, Prepared& prepared) {
   } else if (call.operation == &op::linear && call.attributes.accumulator == DType::f16) {
     prepared.description = "reference loops, every f16 multiply-add rounded to f16 in software";
     prepared.operand = prepared.accumulator = DType::f16;
-  } else if (size_of(call.attributes.math) < 4) {
+  } else if (size_of(call.attributes.math) == 2) {
     prepared.description =
         fmt::format("reference loops, every step rounded to {} in software", name(call.attributes.math));
     prepared.verdict = Verdict::emulated;

@@ -89,6 +89,12 @@ void refuse_non_finite(const TimedGeneration& rows, Record& record) {
   record.outcome.reason = "on the ids that were timed, the logits hold NaN or infinity";
 }
 
+/// Where a device could not make a graph of what was timed.
+void note_graphs(TimedGeneration& rows, Record& record) {
+  const Plan& plan = record.setting.mode == Mode::decode ? rows.decode_plan() : *rows.prefill_pieces().front().plan;
+  if (record.setting.graphs == Switch::on && !plan.is_recorded()) record.setting.graphs = Switch::off;
+}
+
 }  // namespace
 
 Record blank_of(const Record& blank, const GenerationCell& cell, Mode mode) {
@@ -127,7 +133,9 @@ void record_generated(const BenchGroup& group, const GeneratedSeries& generated,
       {baseline, group.power(), group.request().model_options.seed, group.request().width, record.latency->prepare_ms},
       record);
   if (decodes) record_tokens(generated, record.generation.made());
-  if (generated.rows != nullptr) refuse_non_finite(*generated.rows, record);
+  if (generated.rows == nullptr) return;
+  refuse_non_finite(*generated.rows, record);
+  note_graphs(*generated.rows, record);
 }
 
 }  // namespace assay

@@ -425,7 +425,7 @@ Document document_of(const MemoryStudy& study, const MemoryRequest& request, con
   document.sentences.push_back({.key = "recomputation",
                                 .texts = sentences_on_recomputation(study),
                                 .title = "What computing again saves",
-                                .detail = Detail::details});
+                                .detail = request.step.recomputes.empty() ? Detail::details : Detail::brief});
   document.sentences.push_back({.key = "growth", .texts = sentences_on_growth(study), .title = "How the peak grows"});
   return document;
 }

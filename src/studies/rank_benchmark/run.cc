@@ -160,7 +160,7 @@ RankBenchmarkRow measured(const RankCase& one) {
   std::optional<Trainer> alone;
   agreed(group, [&] {
     const Backend& backend = find_backend(one.request.device);
-    const Sharding sharding{one.request.stage, group.rank(), group.size()};
+    const Sharding sharding{one.request.stage, group.rank(), group.size(), one.request.reduce.bucket_bytes};
     together.emplace(one.model.config, one.model.weights, rank_step_options(one, sharding), backend, one.facts);
     together->set_batch(part);
     if (group.rank() == 0)

@@ -75,6 +75,7 @@ TrainingOptions settle_options(const TrainRequest& request, const Model& model, 
   TrainingOptions options = request.training;
   options.sharding.rank = group.rank();
   options.sharding.ranks = group.size();
+  options.sharding.bucket_bytes = request.reduce.bucket_bytes;
   options.token_types = data.token_types;
   options.precision = precision_choice(request.precision, request.engine, facts);
   if (!request.base.empty()) options.base = FrozenBase{find_precision(request.base), model.weights.formats()};

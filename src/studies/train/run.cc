@@ -12,6 +12,7 @@
 #include "base/interrupt.h"
 #include "base/paths.h"
 #include "base/threads.h"
+#include "base/units.h"
 #include "model/fresh_head.h"
 #include "processes/thread_ranks.h"
 #include "quality/compare.h"
@@ -22,6 +23,7 @@
 #include "studies/train/options.h"
 #include "studies/train/ranks.h"
 #include "training/manifest.h"
+#include "training/recomputation.h"
 #include "training/torch_state.h"
 
 namespace assay {
@@ -221,9 +223,17 @@ class TrainingRun {
     ++steps_here_;
     stopped_ = result.interrupted;
     tell(result);
+    if (steps_here_ == 1) say_what_is_in_vain();
     if (!is_alone()) note_reduction();
     end_where_diverged(result);
     return true;
+  }
+
+  void say_what_is_in_vain() const {
+    const std::string in_vain = recomputation_in_vain(model_.config, options_);
+    if (in_vain.empty()) return;
+    say(fmt::format("{}; its buffers take {} with it and without", in_vain,
+                    format_bytes(static_cast<double>(trainer_.step_plan()->arena_bytes()))));
   }
 
   void tell(const StepResult& result) {

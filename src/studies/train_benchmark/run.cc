@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/units.h"
 #include "kernels/gpu_bus_id.h"
 #include "rules/rules.h"
 #include "statistics/statistics.h"
@@ -13,6 +14,7 @@
 #include "studies/train_benchmark/cell.h"
 #include "studies/train_benchmark/record.h"
 #include "studies/train_benchmark/warm_up.h"
+#include "training/recomputation.h"
 
 namespace assay {
 namespace {
@@ -76,6 +78,14 @@ std::string fusion_words(const TrainCell& cell, const Variant& fused, std::int64
   return text + ".";
 }
 
+/// Where computing again is asked for and there is nothing to.
+std::string recomputation_words(const TrainCell& cell, const Variant& variant) {
+  const std::string in_vain = recomputation_in_vain(cell.model.config, variant.options);
+  if (in_vain.empty()) return "";
+  return fmt::format("{}; {} are needed with it and without.", in_vain,
+                     format_bytes(static_cast<double>(variant.needed_bytes)));
+}
+
 void add_findings(const TrainCell& cell, std::vector<Finding>& findings) {
   const bool study = cell.request.warmups.size() > 1;
   for (const Variant& variant : cell.variants) {
@@ -84,6 +94,8 @@ void add_findings(const TrainCell& cell, std::vector<Finding>& findings) {
     if (variant.nonfinite_losses > 0)
       findings.push_back(about(cell, "not finite", precision, divergence_words(variant)));
     if (study && variant.steps.size() > 2) findings.push_back(about(cell, "warm-up", precision, warmup_words(variant)));
+    const std::string in_vain = recomputation_words(cell, variant);
+    if (!in_vain.empty()) findings.push_back(about(cell, "recompute", precision, in_vain));
     const std::string fusion = fusion_words(cell, variant, most_warmup(cell.request));
     if (!fusion.empty()) findings.push_back(about(cell, "fusion", precision, fusion));
   }

@@ -57,6 +57,30 @@ TEST(TrainBenchmark, PhasesAddUpToTheirStepAndEveryRowIsGraded) {
   }
 }
 
+TEST(TrainBenchmark, SaysWhereComputingAgainChangesNothing) {
+  const RecordedTree root;
+  TrainBenchmarkRequest request = small_benchmark_request(root);
+  request.precisions = {"mixed-bf16"};
+  request.fusions = {Fusion::on, Fusion::off};
+  request.step.recomputes = {Recompute::none, Recompute::attention, Recompute::block};
+  request.steps = 2;
+  const Document document = train_benchmark(request, facts_without_peaks, {});
+  std::vector<std::string> said;
+  for (const Finding& finding : document.findings) {
+    if (finding.rule == "recompute") said.push_back(finding.text);
+  }
+  ASSERT_EQ(said.size(), 1U) << "fused attention keeps no scores; without fusion, and of blocks, something is kept";
+  EXPECT_NE(said[0].find("--recompute attention changes nothing in mixed-bf16"), std::string::npos) << said[0];
+  const auto arena = [&](Recomputed recompute) {
+    const auto row = std::ranges::find_if(document.records, [&](const Record& record) {
+      return record.setting.recompute == recompute && record.setting.fusion == Switch::on;
+    });
+    return *row->memory->arena_bytes;
+  };
+  EXPECT_EQ(arena(Recomputed::attention), arena(Recomputed::none));
+  EXPECT_LT(arena(Recomputed::block), arena(Recomputed::none));
+}
+
 /// A worker that says what it says of a step, of 4 ms at least.
 std::string worker_that_trains(const std::string& answer) {
   return stand_in_worker("*'\"step\"'*) sleep 0.004; echo '" + answer + "' ;;");

@@ -32,7 +32,8 @@ std::uint32_t alignment_of(const Matrix& matrix);
 
 enum class Turned : std::uint8_t { no, yes };
 
-/// c = f(alpha op(a) op(b) + beta onto + bias)    op: transposed where turned; bias: (c.rows), c's dtype; onto: as c
+/// c = f(alpha [a_scale] op(a) [b_scale] op(b) + beta onto + bias)    op: transposed where turned; bias: (c.rows), c's
+/// dtype; onto: as c
 struct ProductShape {
   Matrix a, b, c;
   Turned a_turned = Turned::no;
@@ -43,6 +44,7 @@ struct ProductShape {
   std::int64_t onto_stride = 0;              ///< Where beta is not 0.
   Activation activation = Activation::none;  ///< none, relu or gelu_tanh
   bool has_bias = false;
+  bool has_scales = false;  ///< Of a and b in 8-bit floats, each by a number of its own.
 
   /// Names it among all others: what a measured choice is kept under.
   std::string key() const;
@@ -60,6 +62,8 @@ struct ProductMemory {
   const std::byte* onto = nullptr;  ///< Null: c itself.
   const std::byte* bias = nullptr;  ///< At a multiple of 16 bytes, whatever the matrices' alignment.
   std::byte* workspace = nullptr;
+  const float* a_scale = nullptr;  ///< Where the shape has scales: what a and b are multiplied by.
+  const float* b_scale = nullptr;
 };
 
 constexpr std::uintptr_t bias_alignment = 16;
@@ -92,9 +96,9 @@ class Product {
 /// What the library adds in for operands of that dtype: s32 for s8, else f32.
 DType accumulator_of(DType operand);
 /// What the library wants the rows of a and c, the inner size and all strides of such a product to be multiples of: s8
-/// 4, e4m3 16.
+/// 4, e4m3 and e5m2 16.
 constexpr std::int64_t size_step(DType operand) {
-  return operand == DType::s8 ? 4 : operand == DType::e4m3 ? 16 : 1;
+  return operand == DType::s8 ? 4 : size_of(operand) == 1 ? 16 : 1;
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -29,6 +29,31 @@ inline ProductShape shape_of(const LinearCall& call, DType operand) {
   return shape;
 }
 
+/// dx = dy W + onto. `onto`: its place among the inputs.
+inline ProductShape input_gradient_shape(const Call& call, std::size_t onto, DType operand) {
+  const Argument& dy = call.in(0);
+  const Argument& dx = call.out(0);
+  ProductShape shape;
+  shape.a = {operand, dx.width(), dy.width(), dx.width()};
+  shape.b = {operand, dy.width(), dy.rows(), dy.row_stride};
+  shape.c = {dx.dtype, dx.width(), dy.rows(), dx.row_stride};
+  shape.beta = call.in(onto).present ? 1 : 0;
+  shape.onto_stride = call.in(onto).row_stride;
+  return shape;
+}
+
+/// Why the library does not write such a gradient; null where it may.
+inline const char* fault_of_input_gradient(const Call& call, std::size_t place_of_onto) {
+  const Argument& dy = call.in(0);
+  const Argument& onto = call.in(place_of_onto);
+  const Argument& dx = call.out(0);
+  if (dy.rows() == 0) return "there are no rows";
+  if (!is_storable(dy.dtype, dx.dtype)) return "dx is neither f32 nor of dy's dtype";
+  if (onto.present && stored_as(onto.dtype) != stored_as(dx.dtype)) return "what dx is added to has another dtype";
+  if (onto.present && onto.row_stride != dx.row_stride) return "what dx is added to has another stride";
+  return nullptr;
+}
+
 inline Prepared offer_library(const Product& product, std::size_t workspace_bytes) {
   Prepared prepared;
   prepared.description = product.description();

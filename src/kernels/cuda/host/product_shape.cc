@@ -17,9 +17,9 @@ std::string ProductShape::key() const {
   const auto words = [](const Matrix& m) {
     return fmt::format("{}:{}x{}/{}+{}+{}", name(m.dtype), m.rows, m.columns, m.stride, m.batch_stride, m.step);
   };
-  return fmt::format("{}{} {}{} -> {} x{} beta {} {} {}", words(a), a_turned == Turned::yes ? "T" : "", words(b),
+  return fmt::format("{}{} {}{} -> {} x{} beta {} {} {}{}", words(a), a_turned == Turned::yes ? "T" : "", words(b),
                      b_turned == Turned::yes ? "T" : "", words(c), batches, beta != 0 ? onto_stride : 0,
-                     name(activation), has_bias ? "bias" : "-");
+                     name(activation), has_bias ? "bias" : "-", has_scales ? " scaled" : "");
 }
 
 ProductShape as_multiplied(ProductShape shape) {

@@ -130,38 +130,12 @@ Offer prepare_library_linear(const Call& call, const MachineFacts&) {
   return prepared;
 }
 
-namespace {
-
-const char* fault_of_input_gradient(const Call& call) {
-  const Argument& dy = call.in(0);
-  const Argument& onto = call.in(2);
-  const Argument& dx = call.out(0);
-  if (dy.rows() == 0) return "there are no rows";
-  if (!is_storable(dy.dtype, dx.dtype)) return "dx is neither f32 nor of dy's dtype";
-  if (onto.present && stored_as(onto.dtype) != stored_as(dx.dtype)) return "what dx is added to has another dtype";
-  if (onto.present && onto.row_stride != dx.row_stride) return "what dx is added to has another stride";
-  if (size_of(call.in(1).dtype) < size_of(dy.dtype)) return "W is narrower than dy";
-  return nullptr;
-}
-
-}  // namespace
-
 Offer prepare_library_linear_input_gradient(const Call& call, const MachineFacts&) {
-  const Argument& dy = call.in(0);
-  const Argument& onto = call.in(2);
-  const Argument& dx = call.out(0);
-  const std::int64_t out = call.in(1).shape[0];
-  const std::int64_t in = call.in(1).shape[1];
   const DType operand = asked_operand(call);
-  if (const char* fault = fault_of_input_gradient(call); fault != nullptr) return Declined{fault};
+  if (const char* fault = fault_of_input_gradient(call, 2)) return Declined{fault};
+  if (size_of(call.in(1).dtype) < size_of(call.in(0).dtype)) return Declined{"W is narrower than dy"};
   const RoundedWeight weight(call.in(1), operand);
-  ProductShape shape;
-  shape.a = {operand, in, out, in};
-  shape.b = {operand, out, dy.rows(), dy.row_stride};
-  shape.c = {dx.dtype, in, dy.rows(), dx.row_stride};
-  shape.beta = onto.present ? 1 : 0;
-  shape.onto_stride = onto.row_stride;
-  auto made = Product::make(shape);
+  auto made = Product::make(input_gradient_shape(call, 2, operand));
   if (auto* declined = std::get_if<Declined>(&made)) return *declined;
   const auto product = std::get<std::shared_ptr<const Product>>(made);
   Prepared prepared = offer_library(*product, weight.bytes + product->workspace_bytes());

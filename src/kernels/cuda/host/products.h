@@ -12,6 +12,11 @@ namespace assay::ASSAY_CUDA_NAMESPACE {
 
 Offer prepare_library_linear(const Call& call, const MachineFacts& facts);
 Offer prepare_library_quantized_linear(const Call& call, const MachineFacts& facts);
+/// s8 weights without quantised activations.
+Offer prepare_library_widened_linear(const Call& call, const MachineFacts& facts);
+Offer prepare_library_block_linear(const Call& call, const MachineFacts& facts);
+Offer prepare_library_block_linear_input_gradient(const Call& call, const MachineFacts& facts);
+Offer prepare_library_quantized_linear_input_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_library_linear_input_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_library_linear_weight_gradient(const Call& call, const MachineFacts& facts);
 Offer prepare_library_attention_scores(const Call& call, const MachineFacts& facts);
@@ -37,6 +42,23 @@ Offer or_in_f32(const Call& call, const MachineFacts& facts) {
     }
   }
   return asks_tf32 ? prepare(in_f32, facts) : std::move(offer);
+}
+
+/// Of operands that were rounded to 8 bits by a scale a tensor (Attributes::math): multiplied as bytes where a GPU
+/// does, else as what they are stored in.
+Offer prepare_float8_linear(const Call& call, const MachineFacts& facts);
+Offer prepare_float8_input_gradient(const Call& call, const MachineFacts& facts);
+Offer prepare_float8_weight_gradient(const Call& call, const MachineFacts& facts);
+
+template <auto bytes, auto prepare>
+Offer in_bytes_or(const Call& call, const MachineFacts& facts) {
+  if (size_of(call.attributes.math) != 1) return prepare(call, facts);
+  Offer offer = bytes(call, facts);
+  if (std::holds_alternative<Prepared>(offer)) return offer;
+  Offer widened = prepare(call, facts);
+  if (auto* prepared = std::get_if<Prepared>(&widened))
+    prepared->description += "; operands of 8 bits widened: " + std::get<Declined>(offer).why;
+  return widened;
 }
 
 /// The same by cuDNN, without stored scores (fused_attention.h).

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "kernels/cuda/host/library_linear.h"
 
-// Linear layers with weights of 8 bits, multiplied as they are or widened.
+// Linear layers with operands of 8 bits, multiplied as they are.
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
@@ -74,30 +74,12 @@ Offer prepare_quantized(const LinearCall& linear, const MachineFacts& facts) {
   return prepared;
 }
 
-/// s8 weights widened to x's dtype in the workspace at every run.
-Offer prepare_widened(const LinearCall& linear) {
-  if (!is_storable(linear.x, linear.y)) return Declined{"y is neither f32 nor of x's dtype"};
-  auto made = Product::make(shape_of(linear, linear.x));
-  if (auto* declined = std::get_if<Declined>(&made)) return *declined;
-  const auto product = std::get<std::shared_ptr<const Product>>(made);
-  const std::size_t weight_bytes = aligned(static_cast<std::size_t>(linear.in * linear.out) * size_of(linear.x));
-  Prepared prepared = offer_library(*product, weight_bytes + product->workspace_bytes());
-  prepared.description += "; s8 weights widened at every run";
-  prepared.kernel = make_kernel([linear, product, weight_bytes](const Memory& memory) {
-    const LinearMemory at = linear_memory(linear, memory);
-    widen({at.weight, at.w_scale, memory.workspace, linear.x, linear.out, linear.in});
-    product->run({memory.workspace, at.x, at.y, nullptr, nullptr, memory.workspace + weight_bytes});
-    finish(finish_in_place(linear, at));
-  });
-  return prepared;
-}
-
 }  // namespace
 
 Offer prepare_library_quantized_linear(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = quantized_linear_call(call);
-  if (linear.rows == 0) return Declined{"there are no rows"};
-  return linear.has_x_scale ? prepare_quantized(linear, facts) : prepare_widened(linear);
+  if (!linear.has_x_scale) return Declined{"activations are floats"};
+  return linear.rows == 0 ? Declined{"there are no rows"} : prepare_quantized(linear, facts);
 }
 
 }  // namespace assay::ASSAY_CUDA_NAMESPACE

@@ -25,30 +25,27 @@ template <Offer (*library)(const Call&, const MachineFacts&), Offer (*plain)(con
 constexpr Implementation product[] = {{"cublaslt", without_static_scales<library>},
                                       {"cuda, no tensor cores", without_static_scales<plain>}};
 
+/// Weights of few bits are decoded by the threads that multiply where rows of x are few, else widened for the library.
+constexpr Implementation block_linear[] = {
+    {"cuda, few rows", without_static_scales<prepare_few_rows_of_blocks>},
+    {"cublaslt, widened", without_static_scales<prepare_library_block_linear>},
+    {"cuda, no tensor cores", without_static_scales<prepare_plain_block_linear>}};
+
+constexpr Implementation quantized_linear[] = {
+    {"cublaslt", without_static_scales<prepare_library_quantized_linear>},
+    {"cuda, few rows", without_static_scales<prepare_few_rows_of_bytes>},
+    {"cublaslt, widened", without_static_scales<prepare_library_widened_linear>},
+    {"cuda, no tensor cores", without_static_scales<prepare_plain_quantized_linear>}};
+
 /// What keeps cuDNN from a call is told beside what runs instead: the two differ by far in speed and memory.
 template <Offer (*fused)(const Call&, const MachineFacts&), Offer (*library)(const Call&, const MachineFacts&),
           Offer (*plain)(const Call&, const MachineFacts&)>
 constexpr Implementation whole_attention[] = {
     {"cudnn", fused, Refusal::reported}, {"cublaslt", library}, {"cuda, no tensor cores", plain}};
 
-Offer decline_blocks(const Call& call, const MachineFacts&) {
+Offer decline_making_blocks(const Call& call, const MachineFacts&) {
   return Declined{std::string(call.attributes.blocks->name) +
-                  ": weights in blocks are not multiplied on CUDA devices; --device cpu runs them as they are, "
-                  "--precision bf16 widens them when they are loaded"};
-}
-
-Offer decline_groups(const Call&, const MachineFacts&) {
-  return Declined{"activations are not quantised by groups on CUDA devices; --precision int8 quantises them by rows"};
-}
-
-Offer decline_frozen(const Call&, const MachineFacts&) {
-  return Declined{"nothing is trained through weights of 8 bits on CUDA devices yet; --device cpu does it"};
-}
-
-Offer decline_float8(const Call&, const MachineFacts&) {
-  return Declined{
-      "training with products of 8 bits is emulated on the CPU alone: cuBLASLt multiplies e4m3 by e5m2 from sm_89 on, "
-      "but nothing here hands it gradients"};
+                  ": blocks are made on the host, when weights are loaded; no CUDA device makes them"};
 }
 
 Offer decline_experts(const Call&, const MachineFacts&) {
@@ -72,11 +69,11 @@ constexpr OperationKernels kernels[] = {
     {&op::add_rows, ours<prepare_add_rows>},
     {&op::layer_norm, ours<prepare_layer_norm>},
     {&op::rms_norm, ours<prepare_rms_norm>},
-    {&op::linear, product<or_in_f32<prepare_library_linear>, prepare_plain_linear>},
-    {&op::quantized_linear, product<prepare_library_quantized_linear, prepare_plain_quantized_linear>},
-    {&op::block_linear, ours<decline_blocks>},
-    {&op::quantized_block_linear, ours<decline_blocks>},
-    {&op::block_embedding, ours<decline_blocks>},
+    {&op::linear, product<in_bytes_or<prepare_float8_linear, or_in_f32<prepare_library_linear>>, prepare_plain_linear>},
+    {&op::quantized_linear, quantized_linear},
+    {&op::block_linear, block_linear},
+    {&op::quantized_block_linear, ours<prepare_quantized_block_linear>},
+    {&op::block_embedding, ours<prepare_block_embedding>},
     {&op::route, ours<decline_experts>},
     {&op::group_rows, ours<decline_experts>},
     {&op::expert_linear, ours<decline_experts>},
@@ -107,20 +104,24 @@ constexpr OperationKernels kernels[] = {
     {&op::cast, ours<prepare_cast>},
     {&op::quantize_rows, ours<prepare_quantize>},
     {&op::quantize_weight, ours<prepare_quantize>},
-    {&op::quantize_groups, ours<decline_groups>},
-    {&op::quantize_blocks, ours<decline_blocks>},
-    {&op::round_float8, ours<decline_float8>},
+    {&op::quantize_groups, ours<prepare_quantize_groups>},
+    {&op::quantize_blocks, ours<decline_making_blocks>},
+    {&op::round_float8, ours<prepare_round_float8>},
     {&op::concat_rows, ours<prepare_concat_rows>},
     {&op::gate, ours<prepare_gate>},
     {&op::clamped_gate, ours<decline_experts>},
     {&op::dropout, ours<prepare_dropout>},
     {&op::cross_entropy, ours<prepare_cross_entropy>},
     {&op::linear_input_gradient,
-     product<or_in_f32<prepare_library_linear_input_gradient>, prepare_plain_linear_input_gradient>},
-    {&op::quantized_linear_input_gradient, ours<decline_frozen>},
-    {&op::block_linear_input_gradient, ours<decline_blocks>},
+     product<in_bytes_or<prepare_float8_input_gradient, or_in_f32<prepare_library_linear_input_gradient>>,
+             prepare_plain_linear_input_gradient>},
+    {&op::quantized_linear_input_gradient,
+     product<prepare_library_quantized_linear_input_gradient, prepare_plain_quantized_linear_input_gradient>},
+    {&op::block_linear_input_gradient,
+     product<prepare_library_block_linear_input_gradient, prepare_plain_block_linear_input_gradient>},
     {&op::linear_weight_gradient,
-     product<or_in_f32<prepare_library_linear_weight_gradient>, prepare_plain_linear_weight_gradient>},
+     product<in_bytes_or<prepare_float8_weight_gradient, or_in_f32<prepare_library_linear_weight_gradient>>,
+             prepare_plain_linear_weight_gradient>},
     {&op::route_gradient, ours<decline_experts>},
     {&op::group_rows_gradient, ours<decline_experts>},
     {&op::expert_linear_input_gradient, ours<decline_experts>},

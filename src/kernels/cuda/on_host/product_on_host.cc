@@ -15,6 +15,10 @@
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 
+bool is_8bit_float(DType dtype) {
+  return dtype == DType::e4m3 || dtype == DType::e5m2;
+}
+
 /// What the library refuses; empty where it multiplies.
 std::string fault_of(const ProductShape& shape) {
   const std::int64_t step = size_step(shape.a.dtype);
@@ -24,7 +28,8 @@ std::string fault_of(const ProductShape& shape) {
   if (shape.a.dtype == DType::tf32 && shape.c.columns == 1 && shape.c.rows % 4 != 0) return "tf32: an odd vector";
   const bool is_window = shape.a.is_window() || shape.b.is_window() || shape.c.is_window();
   if (size_of(shape.a.dtype) == 1 && is_window) return "a window of bytes may lie anywhere";
-  if (shape.a.dtype != DType::e4m3) return "";
+  if (!is_8bit_float(shape.a.dtype)) return "";
+  if (shape.a.dtype == DType::e5m2 && shape.b.dtype == DType::e5m2) return "e5m2 by e5m2";
   if (shape.a_turned == Turned::no || shape.b_turned == Turned::yes) return "e4m3: a alone has to be turned";
   const DType c = shape.c.dtype;
   if (c != DType::f32 && c != DType::f16 && c != DType::bf16) return "e4m3: c is none of its floats";
@@ -58,7 +63,8 @@ void multiply(const ProductShape& shape, const ProductMemory& memory) {
   const Vectors b = vectors_of(memory.b, shape.b, shape.b_turned == Turned::yes);
   for (std::int64_t column = 0; column < shape.c.columns; ++column) {
     for (std::int64_t row = 0; row < shape.c.rows; ++row) {
-      float sum = shape.alpha * std::inner_product(a.at(row), a.at(row) + a.inner, b.at(column), 0.0F);
+      const float scales = shape.has_scales ? *memory.a_scale * *memory.b_scale : 1;
+      float sum = shape.alpha * scales * std::inner_product(a.at(row), a.at(row) + a.inner, b.at(column), 0.0F);
       if (shape.beta != 0) sum += shape.beta * load(shape.c.dtype, memory.onto, row + column * shape.onto_stride);
       if (shape.has_bias) sum += load(shape.c.dtype, memory.bias, row);
       store(shape.c.dtype, memory.c, row + column * shape.c.stride, activate(shape.activation, sum));
@@ -81,7 +87,7 @@ Product::~Product() = default;
 
 std::variant<std::shared_ptr<const Product>, Declined> Product::make(const ProductShape& asked) {
   const ProductShape shape = as_multiplied(asked);
-  ASSAY_ASSERT(shape.a.dtype == shape.b.dtype);
+  ASSAY_ASSERT(shape.a.dtype == shape.b.dtype || (is_8bit_float(shape.a.dtype) && is_8bit_float(shape.b.dtype)));
   if (const std::string fault = fault_of(shape); !fault.empty()) return Declined{fault};
   return std::shared_ptr<const Product>(new Product(std::make_unique<State>(State{shape})));
 }

@@ -37,6 +37,10 @@ struct Product::State {
 
   cublasStatus_t start(const ProductMemory& memory, const cublasLtMatmulHeuristicResult_t& algorithm) const {
     if (shape.has_bias) set(layouts.description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, memory.bias);
+    if (shape.has_scales) {
+      set(layouts.description.get(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, memory.a_scale);
+      set(layouts.description.get(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, memory.b_scale);
+    }
     const bool whole = shape.a.dtype == DType::s8;
     const std::int32_t one = 1;
     const auto zero = static_cast<std::int32_t>(shape.beta);
@@ -76,8 +80,12 @@ class Scratch {
         b_(cleared(span_bytes(shape.b, shape.batches))),
         c_(cleared(span_bytes(shape.c, shape.batches))),
         bias_(cleared(shape.c.rows * static_cast<std::int64_t>(size_of(shape.c.dtype)))),
+        scales_(cleared(sizeof(float))),
         workspace_(allocate_on(gpu(), most_workspace)) {}
-  ProductMemory memory() const { return {a_.get(), b_.get(), c_.get(), nullptr, bias_.get(), workspace_.get()}; }
+  ProductMemory memory() const {
+    const auto* scale = reinterpret_cast<const float*>(scales_.get());
+    return {a_.get(), b_.get(), c_.get(), nullptr, bias_.get(), workspace_.get(), scale, scale};
+  }
 
  private:
   static DeviceBytes cleared(std::int64_t bytes) {
@@ -85,7 +93,7 @@ class Scratch {
     gpu().clear(memory.get(), static_cast<std::size_t>(bytes));
     return memory;
   }
-  DeviceBytes a_, b_, c_, bias_, workspace_;
+  DeviceBytes a_, b_, c_, bias_, scales_, workspace_;
 };
 
 std::optional<Scratch> make_scratch(const ProductShape& shape) {

@@ -19,6 +19,8 @@ cudaDataType_t cublas_type(DType dtype) {
       return CUDA_R_32I;
     case DType::e4m3:
       return CUDA_R_8F_E4M3;
+    case DType::e5m2:
+      return CUDA_R_8F_E5M2;
     default:
       return CUDA_R_32F;
   }
@@ -47,8 +49,9 @@ void prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttri
 
 /// Algorithms that use tensor cores. Hopper's for tf32 and 8-bit floats call their unit FMA (cuBLASLt 12.4): there what
 /// they multiply tells, for no other unit does.
-constexpr std::uint64_t multiplies_on_tensor_cores_only =
-    CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32 | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3;
+constexpr std::uint64_t multiplies_on_tensor_cores_only = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32 |
+                                                          CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3 |
+                                                          CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E5M2;
 constexpr std::uint64_t uses_tensor_cores =
     CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | multiplies_on_tensor_cores_only;
 
@@ -61,9 +64,10 @@ constexpr FlagWords units[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA, "tensor core
                                {uses_tensor_cores, "tensor cores"},
                                {CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"}};
 constexpr FlagWords inputs[] = {
-    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},   {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
-    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "tf32"}, {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "f32"},
-    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "s8"},     {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3, "e4m3"}};
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},     {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "tf32"},   {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "f32"},
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "s8"},       {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3, "e4m3"},
+    {CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E5M2, "e5m2"}};
 constexpr FlagWords accumulators[] = {{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F, "f16"},
                                       {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F, "f32"},
                                       {CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32I, "s32"}};
