@@ -20,6 +20,10 @@ constexpr const char* open_mpi_count = "OMPI_COMM_WORLD_SIZE";
 constexpr const char* counts[] = {open_mpi_count, "PMI_SIZE", "MPI_LOCALNRANKS"};
 /// PMIx says a rank's number alone.
 constexpr const char* pmix_rank = "PMIX_RANK";
+/// Those in which they say a rank's number.
+constexpr const char* rank_numbers[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", pmix_rank};
+
+bool has_joined = false;
 
 [[noreturn]] void fail_without_mpi(const std::string& why) {
   fail_lacking("MPI: this process was started as one of several ranks, but {}", why);
@@ -74,6 +78,17 @@ bool is_launched_as_rank() {
   return !knows_count && std::getenv(pmix_rank) != nullptr;
 }
 
+bool is_later_rank() {
+  return is_launched_as_rank() && std::ranges::any_of(rank_numbers, [](const char* name) {
+           const char* const value = std::getenv(name);
+           return value != nullptr && std::strtol(value, nullptr, 10) > 0;
+         });
+}
+
+bool has_joined_ranks() {
+  return has_joined;
+}
+
 bool can_join_ranks() {
   const bool by_pmix = std::getenv(open_mpi_count) != nullptr || std::getenv(pmix_rank) != nullptr;
   return by_pmix && is_launched_as_rank() && is_module_there();
@@ -83,6 +98,7 @@ std::unique_ptr<Group> launched_group(double patience_s) {
   if (!is_launched_as_rank()) return std::make_unique<SingleProcess>();
   const AssayMpiCalls& calls = open_module();
   if (const char* why = calls.init()) fail_lacking("MPI: {}", why);
+  has_joined = true;
   return mpi_group(calls, {.patience_s = patience_s});
 }
 

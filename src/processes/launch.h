@@ -12,6 +12,10 @@ bool is_launched_as_rank();
 
 /// Whether one did at all, of one process too.
 bool is_launched();
+/// Whether one did that says of this process that it is not the first.
+bool is_later_rank();
+/// Whether launched_group() has made this process one of several ranks.
+bool has_joined_ranks();
 /// Whether launched_group() can make this process a rank of several: Open MPI's mpirun or another launcher by PMIx
 /// started it, and the module is there. For work that goes on without.
 bool can_join_ranks();
