@@ -118,7 +118,7 @@ int fail_without_memory() {
 /// What is wrong with a command line is wrong on every rank of it: where the first one ends with a line, its launcher
 /// ends the others before they repeat it.
 void let_first_rank_tell() {
-  constexpr std::chrono::milliseconds enough(500);
+  constexpr std::chrono::seconds enough(2);
   if (is_later_rank() && !has_joined_ranks()) std::this_thread::sleep_for(enough);
 }
 
