@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/measuring.h"
 #include "cli/outputs.h"
 #include "cli/shard_options.h"
@@ -15,16 +16,22 @@ struct AttentionCommand {
   ShardOptions shard;
 };
 
-int run_attention(AttentionCommand& options) {
-  if (is_idle(options.shard)) return 0;
-  options.request.division = division_of(options.shard);
-  Measuring measuring(options.store);
-  const Document document = attention(
+GridPart measure_attention(AttentionCommand& options, const StoreOptions& store) {
+  Measuring measuring(store);
+  return measuring.part(attention(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
-      measuring.callbacks());
-  measuring.finish();
-  deliver(document, options.outputs);
-  return measuring.exit_code(document.records);
+      measuring.callbacks()));
+}
+
+int run_attention(AttentionCommand& options) {
+  options.request.division = division_of(options.shard);
+  return run_grid(
+      {options.shard, options.request.division, options.store, options.outputs},
+      [&](const StoreOptions& store) { return measure_attention(options, store); },
+      [&](std::vector<GridPart> parts) {
+        deliver_grid(parts, options.outputs);
+        return grid_code(parts);
+      });
 }
 
 }  // namespace

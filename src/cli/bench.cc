@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "cli/peer_options.h"
@@ -18,6 +19,7 @@
 #include "cli/verdict_option.h"
 #include "report/formats.h"
 #include "report/terminal.h"
+#include "rules/rules.h"
 #include "rules/verdict.h"
 #include "studies/bench/resume.h"
 #include "studies/explain_perplexity/run.h"
@@ -255,33 +257,43 @@ void take_protocol(const CLI::App& command, const ProtocolOptions& given, Protoc
   if (command.count("--quality-batch") > 0) protocol.batch = given.batch;
 }
 
+/// Rows of one document stand beside one another in it; of several machines, in one before them.
+void judge_bench(const std::vector<std::string>& rows, std::vector<ReportSource>& sources) {
+  if (rows.empty()) return;
+  if (sources.size() == 1) return tell_verdict(rows, sources.front().document);
+  sources.insert(sources.begin(), verdict_source(rows, sources));
+}
+
+GridPart measure_bench(BenchCommand& options, const StoreOptions& store) {
+  Measuring measuring(store);
+  const StudyCallbacks callbacks = measuring.callbacks();
+  BenchRequest& request = options.request;
+  if (request.models.empty() && request.model_options.config.empty()) request.models = {default_model(callbacks.say)};
+  settle_models(request.models, request.model_options);
+  const auto facts = [&] { return measuring.probe_machine(options.machine, request.engine.device); };
+  if (options.question == Question::why_this_perplexity)
+    return measuring.part(to_document(study_perplexity(perplexity_request(request), facts(), callbacks)));
+  if (options.question == Question::which_precision) return measuring.part(bench(request, facts, callbacks));
+  options.generation.bench = request;
+  options.generation.bench.peer_use = PeerUse::generation;
+  return measuring.part(generation_bench(options.generation, facts, callbacks));
+}
+
 int run_bench(BenchCommand& options) {
-  if (is_idle(options.shard)) return 0;
   options.request.division = division_of(options.shard);
-  const bool generates = options.question == Question::how_it_generates;
   if (options.store.resumes && options.store.file == "none") fail_user("--resume: --store none has nothing to resume");
   options.store.settings = settings_of(options.request);
-  Measuring measuring(options.store);
-  const StudyCallbacks callbacks = measuring.callbacks();
-  std::vector<std::string>& models = options.request.models;
-  if (models.empty() && options.request.model_options.config.empty()) models = {default_model(callbacks.say)};
-  settle_models(models, options.request.model_options);
-  const auto facts = [&] { return measuring.probe_machine(options.machine, options.request.engine.device); };
-  if (options.question == Question::why_this_perplexity) {
-    const PerplexityStudy study = study_perplexity(perplexity_request(options.request), facts(), callbacks);
-    measuring.finish();
-    deliver(to_document(study), options.outputs);
-  } else {
-    options.generation.bench = options.request;
-    if (generates) options.generation.bench.peer_use = PeerUse::generation;
-    Document document =
-        generates ? generation_bench(options.generation, facts, callbacks) : bench(options.request, facts, callbacks);
-    measuring.finish();
-    if (!options.verdict.empty()) tell_verdict(options.verdict, document);
-    deliver(document, options.outputs);
-    return measuring.exit_code(document.records);
-  }
-  return measuring.exit_code();
+  GridTelling telling;
+  telling.settle = [&](std::vector<ReportSource>& sources) { judge_bench(options.verdict, sources); };
+  if (options.question == Question::which_precision) telling.join = judged;
+  if (options.question == Question::how_it_generates) telling.join = generation_document;
+  return run_grid(
+      {options.shard, options.request.division, options.store, options.outputs},
+      [&](const StoreOptions& store) { return measure_bench(options, store); },
+      [&](std::vector<GridPart> parts) {
+        deliver_grid(parts, options.outputs, telling);
+        return grid_code(parts);
+      });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -11,6 +12,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "cli/origin.h"
 #include "cli/other_names.h"
 #include "cli/output_options.h"
+#include "processes/launch.h"
 
 namespace assay {
 namespace {
@@ -66,7 +69,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::Success& e) {
     return explain_itself(program, e);
   } catch (const CLI::ParseError& e) {
-    return fail(ExitCode::user, parse_error_words(e, program, {argv + 1, argv + argc}));
+    throw Error(ExitCode::user, parse_error_words(e, program, {argv + 1, argv + argc}));
   }
   check_options(*program.get_subcommands().front());
   return action();
@@ -112,10 +115,18 @@ int fail_without_memory() {
   ::_exit(static_cast<int>(ExitCode::defect));
 }
 
+/// What is wrong with a command line is wrong on every rank of it: where the first one ends with a line, its launcher
+/// ends the others before they repeat it.
+void let_first_rank_tell() {
+  constexpr std::chrono::seconds enough(2);
+  if (is_later_rank() && !has_joined_ranks()) std::this_thread::sleep_for(enough);
+}
+
 int run(int argc, char** argv) {
   try {
     return parse_and_run(argc, argv);
   } catch (const Error& e) {
+    let_first_rank_tell();
     return fail(e.code(), e.what());
   } catch (const std::bad_alloc&) {
     return fail_without_memory();

@@ -1,14 +1,10 @@
 #include "cli/measuring.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/json.h"
 #include "base/threads.h"
-#include "cli/deliver.h"
 #include "cli/interrupt.h"
+#include "cli/origin.h"
 #include "hardware/machine.h"
 #include "studies/probe/run.h"
 #include "studies/shared/device_facts.h"
@@ -17,6 +13,7 @@ namespace assay {
 
 Measuring::Measuring(StoreOptions store)
     : interrupted_(watch_interrupts()),
+      is_apart_(store.is_apart),
       recorder_(std::move(store), [this](const std::string& sentence) { progress_.say(sentence); }) {}
 
 MachineFacts Measuring::probe_machine(const MachineOptions& machine, const std::string& device) {
@@ -53,22 +50,30 @@ StudyCallbacks Measuring::callbacks() {
   return callbacks;
 }
 
+/// What was interrupted can be resumed.
+void Measuring::end() {
+  if (!interrupted_) recorder_.end();
+}
+
 void Measuring::finish() {
-  if (!interrupted_) recorder_.end();  // What was interrupted can be resumed.
+  end();
   progress_.finish();
+}
+
+GridPart Measuring::part(Document document) {
+  end();
+  GridPart part;
+  if (is_apart_) part.kept = recorder_.exchanged();
+  document.origin = run_origin();
+  part.document = std::move(document);
+  part.sentences = progress_.take();
+  part.code = exit_code();
+  return part;
 }
 
 int Measuring::exit_code() const {
   if (interrupted_) return static_cast<int>(ExitCode::interrupted);
   return recorder_.failed() ? static_cast<int>(DoneCode::unsaved) : 0;
-}
-
-int Measuring::exit_code(std::span<const Record> records) const {
-  const bool is_answered = std::any_of(records.begin(), records.end(),
-                                       [](const Record& record) { return is_answer(record.outcome.status); });
-  if (interrupted_ || is_answered || records.empty()) return exit_code();
-  complain(fmt::format("nothing was measured: {}", records.front().outcome.reason.value_or("no reason was given")));
-  return static_cast<int>(ExitCode::lacking);
 }
 
 }  // namespace assay

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <atomic>
-#include <span>
 #include <string>
 
 #include "cli/cli.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/run_recorder.h"
+#include "studies/gather/request.h"
 #include "studies/shared/surroundings.h"
 
 namespace assay {
@@ -24,14 +24,16 @@ class Measuring {
   StudyCallbacks callbacks();
   /// The work succeeded: clears the progress, and prints what waited.
   void finish();
+  /// The same of a grid's part, with what it found: whoever shows it prints what waited.
+  GridPart part(Document document);
   int exit_code() const;
-  /// The same where a grid was asked for: where not one of its rows is an answer, the machine lacks something, and a
-  /// line says what.
-  int exit_code(std::span<const Record> records) const;
 
  private:
+  void end();
+
   const std::atomic<bool>& interrupted_;
   Progress progress_;
+  bool is_apart_;
   RunRecorder recorder_;
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
@@ -34,16 +35,28 @@ void settle_mode(MemoryCommand& options, const CLI::App& command) {
   if (generates) options.request.seqs = options.contexts;
 }
 
-int run_memory(MemoryCommand& options) {
-  if (is_idle(options.shard)) return 0;
-  options.request.division = division_of(options.shard);
+GridPart predict_memory(const MemoryCommand& options) {
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
-  const Document document =
+  GridPart part;
+  part.document =
       memory(options.models, options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
-  progress.clear();
-  deliver(document, options.outputs, {}, {{options.svg, [&] { return figures_svg(document.figures); }}});
-  return answered_code(document);
+  return part;
+}
+
+int run_memory(MemoryCommand& options) {
+  options.request.division = division_of(options.shard);
+  GridTelling telling;
+  telling.more = [&](const std::vector<ReportSource>& sources) {
+    return std::vector<OutputFile>{{options.svg, [&] { return figures_svg(figures_of(sources)); }}};
+  };
+  return run_grid(
+      {options.shard, options.request.division, {.file = "none"}, options.outputs},
+      [&](const StoreOptions& /*store*/) { return predict_memory(options); },
+      [&](std::vector<GridPart> parts) {
+        deliver_grid(parts, options.outputs, telling);
+        return cells_code(parts);
+      });
 }
 
 void add_rank_prediction_options(CLI::App& command, RankRequest& ranks) {

@@ -122,17 +122,21 @@ void deliver(const Document& found, const OutputOptions& outputs, const OwnTexts
                         }),
          files);
   append(more, files);
-  deliver([&] { show(text(ReportFormat::terminal), options.terminal); }, files);
+  const auto show_where_read = [&] {
+    if (outputs.readers == Readers::some) show(text(ReportFormat::terminal), options.terminal);
+  };
+  deliver(show_where_read, files);
 }
 
 void deliver(std::span<const ReportSource> found, const OutputOptions& outputs, const RenderOptions& options,
-             const OwnTexts& own) {
+             const OwnTexts& own, const std::vector<OutputFile>& more) {
   std::vector<ReportSource> sources(found.begin(), found.end());
   for (ReportSource& source : sources) source.document = sealed(std::move(source.document));
   const auto text = [&](ReportFormat format) {
     return own.contains(format) ? own.at(format)() : render(sources, format, options_of(format, options, outputs));
   };
   const auto show_where_nothing_else = [&] {
+    if (outputs.readers == Readers::none) return;
     if (outputs.empty() || own.contains(ReportFormat::terminal)) show(text(ReportFormat::terminal), options.terminal);
   };
   std::vector<OutputFile> files = files_of(outputs, text);
@@ -143,6 +147,7 @@ void deliver(std::span<const ReportSource> found, const OutputOptions& outputs, 
                           return rows;
                         }),
          files);
+  append(more, files);
   deliver(show_where_nothing_else, files);
 }
 

@@ -13,6 +13,10 @@
 
 namespace assay {
 
+/// Whether anybody reads standard output. A launcher of ranks no longer does once it has lost one, and who writes there
+/// would hang.
+enum class Readers : std::uint8_t { some, none };
+
 /// What a result is written as besides what standard output shows; empty: not. "-": to standard output, and then
 /// nothing else is.
 struct OutputOptions {
@@ -23,6 +27,7 @@ struct OutputOptions {
   std::filesystem::path html;
   std::vector<std::filesystem::path> record_files;  ///< In the order of record_formats(); none: not asked for.
   Detail shown = Detail::brief;                     ///< By the terminal; files have everything.
+  Readers readers = Readers::some;
 
   /// Whether one of them goes to standard output, which then holds nothing else.
   bool takes_stdout() const;
@@ -53,7 +58,7 @@ void deliver(const Document& document, const OutputOptions& outputs, const OwnTe
 /// The same for several side by side. Where a file is asked for, standard output shows no more than a text of the
 /// caller's own.
 void deliver(std::span<const ReportSource> sources, const OutputOptions& outputs, const RenderOptions& options,
-             const OwnTexts& own = {});
+             const OwnTexts& own = {}, const std::vector<OutputFile>& more = {});
 
 /// The exit code of a grid's document: 3, with a line that says so, where this machine can run none of its cells.
 int answered_code(const Document& document);

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "base/threads.h"
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
@@ -38,30 +39,57 @@ void check_options(const ProfileCommand& options) {
     fail_user("--trace: holds one run; give one model, one --seq and one way to do a step");
 }
 
-int run_profile(ProfileCommand& options) {
-  if (is_idle(options.shard)) return 0;
-  check_options(options);
-  options.grid.division = division_of(options.shard);
-  GridDivision division = options.grid.division;
-  if (profile_part(division, options.grid).is_empty()) {
-    deliver(document_without_part(division, "assay-profile-1"), options.outputs);
-    return 0;
-  }
-  Progress progress;
-  progress.show("probing this machine", 0);
+MachineFacts profiled_machine(const ProfileCommand& options) {
   ProbeOptions probing;
   probing.machine.threads = options.machine.threads;
   probing.machine.max_isa = options.machine.max_isa;
   const MachineFacts facts = facts_on(options.grid.each.engine.device, probe(probing));
   set_threads(facts.threads);
+  return facts;
+}
+
+constexpr const char* trace_key = "trace";
+
+/// Of which one part may have a trace: it is of one run.
+GridPart measure_profile(const ProfileCommand& options) {
+  check_options(options);
+  GridDivision division = options.grid.division;
+  GridPart part;
+  if (profile_part(division, options.grid).is_empty()) {
+    part.document = document_without_part(division, "assay-profile-1");
+    return part;
+  }
+  Progress progress;
+  progress.show("probing this machine", 0);
+  const MachineFacts facts = profiled_machine(options);
   const std::vector<ProfileStudy> studies =
       profile_studies(options.grid, facts, [&](const std::string& what) { progress.show(what, 0); });
-  progress.clear();
-  const Document document = to_document(studies);
-  deliver(document, options.outputs, {},
-          {{options.trace, [&] { return trace_json(studies.front()).dump() + "\n"; }},
-           {options.flame, [&] { return figures_svg(document.figures); }}});
-  return answered_code(document);
+  part.document = to_document(studies);
+  if (!options.trace.empty()) part.more[trace_key] = trace_json(studies.front()).dump() + "\n";
+  return part;
+}
+
+std::string trace_of(const std::vector<GridPart>& parts) {
+  for (const GridPart& part : parts) {
+    if (part.more.contains(trace_key)) return part.more.at(trace_key).get<std::string>();
+  }
+  return "";
+}
+
+int run_profile(ProfileCommand& options) {
+  options.grid.division = division_of(options.shard);
+  return run_grid(
+      {options.shard, options.grid.division, {.file = "none"}, options.outputs},
+      [&](const StoreOptions& /*store*/) { return measure_profile(options); },
+      [&](std::vector<GridPart> parts) {
+        GridTelling telling;
+        telling.more = [&](const std::vector<ReportSource>& sources) {
+          return std::vector<OutputFile>{{options.trace, [&] { return trace_of(parts); }},
+                                         {options.flame, [&] { return figures_svg(figures_of(sources)); }}};
+        };
+        deliver_grid(parts, options.outputs, telling);
+        return cells_code(parts);
+      });
 }
 
 }  // namespace

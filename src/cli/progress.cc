@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -82,10 +83,13 @@ void Progress::clear() {
   last_.clear();
 }
 
-void Progress::finish() {
+std::vector<std::string> Progress::take() {
   clear();
-  for (const std::string& sentence : waiting_) tell(sentence + "\n");
-  waiting_.clear();
+  return std::exchange(waiting_, {});
+}
+
+void Progress::finish() {
+  for (const std::string& sentence : take()) tell(sentence + "\n");
 }
 
 }  // namespace assay

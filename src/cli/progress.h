@@ -20,6 +20,8 @@ class Progress {
   void show(const std::string& what, double seconds_left);
   void say(const std::string& sentence);  ///< A line that stays.
   void clear();
+  /// Clears, and hands over the sentences that waited.
+  std::vector<std::string> take();
   /// The work succeeded: clears, and prints what waited.
   void finish();
 

@@ -21,7 +21,9 @@ void let_it_tell() {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
 }
 
-int as_launched_rank(Group& group, const std::function<int(Group&)>& work) {
+}  // namespace
+
+int as_rank_of(Group& group, const std::function<int(Group&)>& work) {
   try {
     return work(group);
   } catch (const SharedError& error) {
@@ -40,8 +42,6 @@ int as_launched_rank(Group& group, const std::function<int(Group&)>& work) {
     throw;
   }
 }
-
-}  // namespace
 
 void add_reduce_list(CLI::App& command, std::vector<ReduceFormat>& formats) {
   command
@@ -100,7 +100,7 @@ void add_thread_ranks_option(CLI::App& command, int& ranks) {
 int as_rank(int thread_ranks, const std::function<int(Group&)>& work) {
   const std::unique_ptr<Group> group = launched_group();
   if (group->size() == 1) return work(*group);
-  return as_launched_rank(*group, [&](Group& launched) {
+  return as_rank_of(*group, [&](Group& launched) {
     agreed(launched, [&] {
       if (thread_ranks > 1) fail_user("--ranks: the launcher has made {} ranks; drop the option", launched.size());
     });

@@ -23,8 +23,11 @@ void add_rank_options(CLI::App& command, TrainRequest& request);
 /// "--ranks N": as so many threads of this process.
 void add_thread_ranks_option(CLI::App& command, int& ranks);
 
-/// Calls work(group) as the rank that a launcher of MPI made of this process, else alone. Errors that all ranks have,
-/// and the loss of another rank, are told by one of them; of the others only the exit code is left.
+/// Calls work(group) as a rank of several. Errors that all ranks have, and the loss of another rank, are told by one of
+/// them; of the others only the exit code is left.
+int as_rank_of(Group& group, const std::function<int(Group&)>& work);
+
+/// Calls work(group) as the rank that a launcher of MPI made of this process, else alone.
 /// Throws a user error where a launcher has made ranks and `thread_ranks` asks for more than 1.
 int as_rank(int thread_ranks, const std::function<int(Group&)>& work);
 

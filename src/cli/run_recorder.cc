@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "cli/origin.h"
+#include "results/exchange.h"
 #include "results/identity.h"
 
 namespace assay {
@@ -102,6 +104,19 @@ RunSpreads RunRecorder::spread_between_runs(const Record& measured) {
     spreads = {assay::spread_between_runs(earlier.median_ms, cell), assay::spread_between_runs(earlier.speedup, cell)};
   });
   return spreads;
+}
+
+std::string RunRecorder::exchanged() {
+  std::string text;
+  attempt([&] {
+    if (!store_) return;
+    Filter filter;
+    filter.run = run_;
+    const std::vector<StoredRecord> records = store_->find(filter);
+    text = exchange_json(records, store_->runs_of(records), run_origin())
+               .dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  });
+  return text;
 }
 
 void RunRecorder::end() {

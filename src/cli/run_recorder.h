@@ -19,6 +19,7 @@ struct StoreOptions {
   std::string file;
   std::string settings = {};  ///< All that is asked beside the grid.
   bool resumes = false;       ///< Continue the newest run of this program with these settings.
+  bool is_apart = false;      ///< Another process takes over what is kept, into another store.
 };
 /// `--store FILE|none`, of a command that measures.
 void add_store_option(CLI::App& command, StoreOptions& options);
@@ -41,6 +42,8 @@ class RunRecorder {
   /// All that was asked has been measured.
   void end();
   bool failed() const { return failed_; }
+  /// The run and its records for another store (exchange_json); empty where nothing was kept.
+  std::string exchanged();
 
  private:
   void open();

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "cli/outputs.h"
@@ -48,22 +49,28 @@ ShardPart keep_sensitivity_part(GridDivision& division, SensitivityRequest& requ
   return part;
 }
 
-int run_sensitivity(SensitivityCommand& options) {
-  if (is_idle(options.shard)) return 0;
-  GridDivision division = division_of(options.shard);
+GridPart measure_sensitivity(SensitivityCommand& options, GridDivision division) {
   if (keep_sensitivity_part(division, options.request).is_empty()) {
     const bool trains = options.request.mode == RunMode::train;
-    deliver(document_without_part(division, trains ? "assay-sensitivity-train-1" : "assay-sensitivity-1"),
-            options.outputs);
-    return 0;
+    GridPart part;
+    part.document = document_without_part(division, trains ? "assay-sensitivity-train-1" : "assay-sensitivity-1");
+    return part;
   }
   Measuring measuring({.file = "none"});
-  const Document document = sensitivity(
+  return measuring.part(sensitivity(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.engine.device); },
-      measuring.callbacks());
-  measuring.finish();
-  deliver(document, options.outputs);
-  return measuring.exit_code();
+      measuring.callbacks()));
+}
+
+int run_sensitivity(SensitivityCommand& options) {
+  const GridDivision division = division_of(options.shard);
+  return run_grid(
+      {options.shard, division, {.file = "none"}, options.outputs},
+      [&](const StoreOptions& /*store*/) { return measure_sensitivity(options, division); },
+      [&](std::vector<GridPart> parts) {
+        deliver_grid(parts, options.outputs);
+        return grid_code(parts);
+      });
 }
 
 void add_scoring_options(CLI::App& command, SensitivityRequest& request) {

@@ -44,7 +44,8 @@ void add_shard_options(CLI::App& command, ShardOptions& options) {
   options.command = &command;
   CLI::Option* shard = command.add_option(
       "--shard", options.shard,
-      "measure the I-th of N parts of the grid; auto: as Slurm (array or srun) or Open MPI number this process");
+      "measure the I-th of N parts of the grid; auto: as Slurm (array or srun) or Open MPI number this process, whose "
+      "rank 0 then tells of all");
   shard->option_text("I/N|auto");
   CLI::Option* every = command.add_flag_callback(
       "--every-machine", [&options] { options.every_machine = EveryMachine::yes; },

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "base/write_file.h"
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/interrupt.h"
 #include "cli/origin.h"
 #include "cli/outputs.h"
@@ -26,6 +27,8 @@
 #include "hub/scratch.h"
 #include "processes/launch.h"
 #include "report/text.h"
+#include "results/exchange.h"
+#include "results/store.h"
 #include "rules/verdict.h"
 #include "studies/study/examples.h"
 #include "text/data_set_name.h"
@@ -50,7 +53,9 @@ struct StudyCommand {
   OutputOptions outputs;
   StoreOptions store;
   ShardOptions shard;
-  std::string of_grid;  ///< What cells' records say of their grid.
+  std::string of_grid;  ///< What cells' records say of their grid and shard.
+  std::string grid;     ///< The grid alone.
+  IndexRange kept;      ///< The cells of this part.
 };
 
 std::string names_of_examples() {
@@ -220,31 +225,110 @@ void report(const StudyFile& study, std::vector<StudyPart> parts, const StudyCom
   deliver(sources, outputs, {.title = study.title}, own);
 }
 
-int run_study_file(const StudyFile& study, std::vector<CellCommand> commands, StudyCommand& options) {
-  const bool keeps = options.store.file != "none";
-  if (options.store.resumes && !keeps) fail_user("--resume: --store none has nothing to resume");
-  ScratchHandle scratch;
-  if (!keeps) scratch = make_scratch(temporary_folder() / "assay-study-");
-  const fs::path folder = keeps ? studies_folder(options.store) : scratch.get()->path;
-  place(commands, folder);
-  if (keeps && options.outputs.empty())
-    options.outputs.html = folder / (fs::path(study.source).stem().string() + ".html");
-  Progress progress;
-  const std::atomic<bool>& interrupted = watch_interrupts();
-  const StudyProgress telling{[&](const std::string& what, double left) { progress.show(what, left); }, &interrupted};
-  std::vector<StudyPart> parts =
-      run_study(study, commands, options.store.resumes ? Kept::taken_over : Kept::measured_anew, telling);
-  say_parts(parts, progress);
-  progress.finish();
-  const int code = exit_code_of(parts, interrupted);
-  report(study, std::move(parts), options);
-  return code;
-}
-
 /// Leaves the cells of this part.
 void keep_study_part(const IndexRange& kept, std::vector<CellCommand>& commands) {
   std::int64_t number = 0;
   std::erase_if(commands, [&](const CellCommand& /*command*/) { return !kept.holds(number++); });
+}
+
+OrderedJson part_json(const StudyPart& part) {
+  return {{"label", part.label},     {"state", static_cast<int>(part.state)},
+          {"reason", part.reason},   {"exit_code", part.exit_code},
+          {"seconds", part.seconds}, {"document", to_json(part.document)}};
+}
+
+StudyPart part_from(const OrderedJson& text, const std::string& source) {
+  const Json json = Json(text);
+  StudyPart part;
+  json.at("label").get_to(part.label);
+  part.state = static_cast<CellState>(json.at("state").get<int>());
+  json.at("reason").get_to(part.reason);
+  json.at("exit_code").get_to(part.exit_code);
+  json.at("seconds").get_to(part.seconds);
+  part.document = document_from_json(json.at("document"), source);
+  return part;
+}
+
+/// For the part of a grid that others tell of: what ran here, and its records by themselves.
+GridPart grid_part_of(const std::vector<StudyPart>& parts, bool is_interrupted) {
+  GridPart all;
+  all.code = exit_code_of(parts, is_interrupted);
+  all.more = OrderedJson::array();
+  Document& records = all.document.emplace();
+  records.origin = run_origin();
+  for (const StudyPart& part : parts) {
+    all.more.push_back(part_json(part));
+    if (records.machine.empty()) records.machine = part.document.machine;
+    records.records.insert(records.records.end(), part.document.records.begin(), part.document.records.end());
+  }
+  return all;
+}
+
+/// What cells of the grid have kept, for another store.
+std::string kept_of(const std::string& grid, const StoreOptions& options) {
+  if (!options.is_apart || !is_there(store_file(options))) return "";
+  const Store store(store_file(options), Access::read);
+  std::vector<StoredRecord> records = store.find({});
+  std::erase_if(records, [&](const StoredRecord& stored) { return stored.record.share->grid != grid; });
+  return exchange_json(records, store.runs_of(records), run_origin())
+      .dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+/// Of this part of the study; the store may be another one than was asked for.
+std::vector<CellCommand> commands_of(const StudyFile& study, const StudyCommand& options) {
+  std::vector<CellCommand> commands = cell_commands(study, options.length, overrides_of(options));
+  keep_study_part(options.kept, commands);
+  return commands;
+}
+
+GridPart measure_study(const StudyFile& study, const StudyCommand& options, std::vector<StudyPart>& parts) {
+  const bool keeps = options.store.file != "none";
+  std::vector<CellCommand> commands = commands_of(study, options);
+  ScratchHandle scratch;
+  if (!keeps) scratch = make_scratch(temporary_folder() / "assay-study-");
+  place(commands, keeps ? studies_folder(options.store) : scratch.get()->path);
+  Progress progress;
+  const std::atomic<bool>& interrupted = watch_interrupts();
+  const StudyProgress telling{[&](const std::string& what, double left) { progress.show(what, left); }, &interrupted};
+  parts = run_study(study, commands, options.store.resumes ? Kept::taken_over : Kept::measured_anew, telling);
+  say_parts(parts, progress);
+  GridPart all = grid_part_of(parts, interrupted);
+  all.sentences = progress.take();
+  if (keeps) all.kept = kept_of(options.grid, options.store);
+  return all;
+}
+
+/// Of all ranks.
+std::vector<StudyPart> parts_of_all(const std::vector<GridPart>& measured, const std::string& source) {
+  std::vector<StudyPart> parts;
+  for (const GridPart& one : measured) {
+    for (const OrderedJson& part : one.more) parts.push_back(part_from(part, source));
+  }
+  return parts;
+}
+
+int code_of_all(const std::vector<GridPart>& measured) {
+  const auto earned = std::ranges::find_if(measured, [](const GridPart& part) { return part.code != 0; });
+  return earned == measured.end() ? 0 : earned->code;
+}
+
+int run_study_file(const StudyFile& study, const GridDivision& division, StudyCommand& options) {
+  const bool keeps = options.store.file != "none";
+  if (options.store.resumes && !keeps) fail_user("--resume: --store none has nothing to resume");
+  if (keeps && options.outputs.empty())
+    options.outputs.html = studies_folder(options.store) / (fs::path(study.source).stem().string() + ".html");
+  std::vector<StudyPart> own_parts;
+  const auto measure = [&](const StoreOptions& store) {
+    if (!division.shard.empty()) leave_launcher();  // Cells of training are none of its ranks.
+    StudyCommand own = options;
+    own.store = store;
+    return measure_study(study, own, own_parts);
+  };
+  const auto tell_all = [&](const std::vector<GridPart>& parts) {
+    report(study, parts.size() == 1 ? std::move(own_parts) : parts_of_all(parts, study.source), options);
+    return code_of_all(parts);
+  };
+  return run_grid({options.shard, division, options.store, options.outputs}, measure, tell_all);
 }
 
 int run_study_command(StudyCommand& options) {
@@ -253,16 +337,14 @@ int run_study_command(StudyCommand& options) {
   if (options.study.empty()) fail_user("study: a file, or one of {} (assay study --list)", names_of_examples());
   const StudyFile study = read_study(options.study);
   if (!options.verdict.empty()) options.verdict = verdict_rows(options.verdict);
-  if (is_idle(options.shard)) return 0;
   GridDivision division = division_of(options.shard);
-  if (!division.shard.empty()) leave_launcher();  // Cells of training are none of its ranks.
-  const ShardPart part = take_part(division, {.cells = static_cast<std::int64_t>(study.cells.size())});
+  options.kept = take_part(division, {.cells = static_cast<std::int64_t>(study.cells.size())}).cells;
+  options.grid = division.grid;
   if (!division.grid.empty())
     options.of_grid = fmt::format("{} {}", division.shard.empty() ? "-" : division.shard, division.grid);
-  std::vector<CellCommand> commands = cell_commands(study, options.length, overrides_of(options));
-  keep_study_part(part.cells, commands);
-  if (options.task == StudyTask::run) return run_study_file(study, std::move(commands), options);
-  deliver(dry_run(study, commands, options), options.outputs);
+  if (options.task == StudyTask::run) return run_study_file(study, division, options);
+  if (is_idle(options.shard)) return 0;
+  deliver(dry_run(study, commands_of(study, options), options), options.outputs);
   return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/grid_ranks.h"
 #include "cli/interrupt.h"
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
@@ -84,17 +85,23 @@ void refuse_misfits_of_peers(const TrainBenchmarkCommand& options, const CLI::Ap
   if (options.request.device != "cpu") fail_user("--device: with --peers, which run on the processor, it is cpu");
 }
 
+GridPart measure_steps(TrainBenchmarkCommand& options, const StoreOptions& store) {
+  Measuring measuring(store);
+  return measuring.part(train_benchmark(
+      options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
+      measuring.callbacks()));
+}
+
 int run_train_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
-  if (is_idle(options.shard)) return 0;
   refuse_misfits_of_peers(options, command);
   options.request.division = division_of(options.shard);
-  Measuring measuring(options.store);
-  const Document document = train_benchmark(
-      options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
-      measuring.callbacks());
-  measuring.finish();
-  deliver(document, options.outputs);
-  return measuring.exit_code(document.records);
+  return run_grid(
+      {options.shard, options.request.division, options.store, options.outputs},
+      [&](const StoreOptions& store) { return measure_steps(options, store); },
+      [&](std::vector<GridPart> parts) {
+        deliver_grid(parts, options.outputs, {.join = steps_document});
+        return grid_code(parts);
+      });
 }
 
 /// What a run by several ranks does in one way alone: it times whole steps and writes no records.

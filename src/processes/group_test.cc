@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/testing.h"
+#include "processes/gather.h"
 #include "processes/launch.h"
 #include "processes/sums.h"
 #include "processes/thread_ranks.h"
@@ -30,6 +31,18 @@ TEST(Group, EveryRankGetsWhatEveryRankGave) {
       std::vector<std::byte> told(3, static_cast<std::byte>(group.rank()));
       broadcast(group, told, size - 1);
       EXPECT_EQ(told, std::vector<std::byte>(3, static_cast<std::byte>(size - 1)));
+    });
+  }
+}
+
+TEST(Group, RankZeroGathersWhatIsLongInComing) {
+  for (const int size : {1, 2, 4}) {
+    run_as_ranks(size, [&](Group& group) {
+      if (group.rank() == size - 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      const std::string mine(static_cast<std::size_t>(group.rank()), 'x');  // Rank 0 has nothing to give.
+      const std::vector<std::string> all = gather_in_patience(group, mine);
+      EXPECT_EQ(all.size(), group.rank() == 0 ? static_cast<std::size_t>(size) : 0U);
+      for (std::size_t rank = 0; rank < all.size(); ++rank) EXPECT_EQ(all[rank], std::string(rank, 'x'));
     });
   }
 }

@@ -15,21 +15,34 @@ namespace {
 
 constexpr const char* module_file = "assay_mpi.so";
 
+constexpr const char* open_mpi_count = "OMPI_COMM_WORLD_SIZE";
 /// Variables in which launchers say how many ranks there are: Open MPI, MPICH and Slurm's PMI-2, Intel MPI.
-constexpr const char* counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
+constexpr const char* counts[] = {open_mpi_count, "PMI_SIZE", "MPI_LOCALNRANKS"};
 /// PMIx says a rank's number alone.
 constexpr const char* pmix_rank = "PMIX_RANK";
+/// Those in which they say a rank's number.
+constexpr const char* rank_numbers[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", pmix_rank};
+
+bool has_joined = false;
 
 [[noreturn]] void fail_without_mpi(const std::string& why) {
   fail_lacking("MPI: this process was started as one of several ranks, but {}", why);
 }
 
 /// Beside the program, where CMake found an MPI.
-const AssayMpiCalls& open_module() {
+std::filesystem::path module_path() {
   std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  const std::filesystem::path file = folder / module_file;
-  if (!std::filesystem::exists(file, ignored))
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / module_file;
+}
+
+bool is_module_there() {
+  std::error_code ignored;
+  return std::filesystem::exists(module_path(), ignored);
+}
+
+const AssayMpiCalls& open_module() {
+  const std::filesystem::path file = module_path();
+  if (!is_module_there())
     fail_without_mpi(
         fmt::format("{} is not there: this build has no MPI, nor have packages; install libopenmpi-dev and "
                     "openmpi-bin and build from source",
@@ -65,11 +78,28 @@ bool is_launched_as_rank() {
   return !knows_count && std::getenv(pmix_rank) != nullptr;
 }
 
-std::unique_ptr<Group> launched_group() {
+bool is_later_rank() {
+  return is_launched_as_rank() && std::ranges::any_of(rank_numbers, [](const char* name) {
+           const char* const value = std::getenv(name);
+           return value != nullptr && std::strtol(value, nullptr, 10) > 0;
+         });
+}
+
+bool has_joined_ranks() {
+  return has_joined;
+}
+
+bool can_join_ranks() {
+  const bool by_pmix = std::getenv(open_mpi_count) != nullptr || std::getenv(pmix_rank) != nullptr;
+  return by_pmix && is_launched_as_rank() && is_module_there();
+}
+
+std::unique_ptr<Group> launched_group(double patience_s) {
   if (!is_launched_as_rank()) return std::make_unique<SingleProcess>();
   const AssayMpiCalls& calls = open_module();
   if (const char* why = calls.init()) fail_lacking("MPI: {}", why);
-  return mpi_group(calls);
+  has_joined = true;
+  return mpi_group(calls, {.patience_s = patience_s});
 }
 
 }  // namespace assay

@@ -144,6 +144,15 @@ OrderedJson exchange_json(std::span<const StoredRecord> records, std::span<const
   return json;
 }
 
+std::vector<ExchangedRun> exchange_from_json(const Json& exchange, const std::string& source) {
+  try {
+    if (exchange.at("schema").get<std::string>() == exchange_schema_name) return runs_of_export(exchange, source, {});
+  } catch (const Json::exception&) {  // Said below.
+  } catch (const std::out_of_range&) {
+  }
+  fail_user("{}: not what assay export writes", source);
+}
+
 std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file, const RecordsRead& tell) {
   if (is_store(file)) return runs_of_store(file);
   const std::string text = read_file(file);

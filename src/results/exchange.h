@@ -27,6 +27,8 @@ struct ExchangedRun {
 };
 /// How many of how many records are read.
 using RecordsRead = std::function<void(std::size_t done, std::size_t all)>;
+/// What exchange_json gave. Throws a user error that names `source`.
+std::vector<ExchangedRun> exchange_from_json(const Json& exchange, const std::string& source);
 /// Another store, what exchange_json gave, or the document of a command that measures: that names no run, so its
 /// content is hashed for a uid. Throws a user error that names the file.
 std::vector<ExchangedRun> read_exchange(const std::filesystem::path& file, const RecordsRead& tell = {});

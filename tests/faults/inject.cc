@@ -3,12 +3,14 @@
 //
 //   ASSAY_FAULT=write:7      the 7th call of kind `write` fails
 //   ASSAY_FAULT=write:7+     and all after it
+//   ASSAY_FAULT=write:7!     the program is killed there instead
 //   ASSAY_FAULT_COUNTS=FILE  after main, the number of calls of each kind, a line a kind
 //
 // Programs that this one starts are left alone.
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -35,6 +37,7 @@ std::atomic<bool> active{false};
 int failing_kind = -1;
 long failing_call = 0;
 bool and_all_after = false;
+bool is_killed = false;
 char counts_file[4096];
 
 bool fails(Kind kind) {
@@ -42,6 +45,7 @@ bool fails(Kind kind) {
   const long call = counts[kind].fetch_add(1) + 1;
   if (kind != failing_kind) return false;
   if (call != failing_call && !(and_all_after && call > failing_call)) return false;
+  if (is_killed) ::kill(::getpid(), SIGKILL);
   errno = errors[kind];
   return true;
 }
@@ -61,6 +65,7 @@ void read_request() {
     failing_kind = kind;
     failing_call = std::strtol(request + length + 1, &end, 10);
     and_all_after = *end == '+';
+    is_killed = *end == '!';
   }
   ::unsetenv("LD_PRELOAD");
 }

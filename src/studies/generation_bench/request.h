@@ -27,5 +27,7 @@ struct GenerationBenchRequest {
 /// model's context, and options of bench that say nothing here. A cell that cannot run is a row with its reason.
 Document generation_bench(const GenerationBenchRequest& request, const FactsSource& facts,
                           const StudyCallbacks& callbacks);
+/// A document of such records, judged, with what they say together.
+Document generation_document(Document records);
 
 }  // namespace assay

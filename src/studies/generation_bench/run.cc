@@ -112,6 +112,13 @@ ShardPart keep_generation_part(BenchRequest& request, std::vector<GenerationEntr
 
 }  // namespace
 
+Document generation_document(Document records) {
+  Document document = judged(std::move(records));
+  tell_generation(document);
+  tell_decoded(document);
+  return document;
+}
+
 Document generation_bench(const GenerationBenchRequest& asked, const FactsSource& facts_source,
                           const StudyCallbacks& callbacks) {
   GenerationBenchRequest request = asked;
@@ -129,10 +136,7 @@ Document generation_bench(const GenerationBenchRequest& asked, const FactsSource
   for (const GenerationEntry& entry : entries) {
     if (!is_set(callbacks.interrupted)) measure_entry(entry, facts, callbacks, power, document.records);
   }
-  document = judged(std::move(document));
-  tell_generation(document);
-  tell_decoded(document);
-  return document;
+  return generation_document(std::move(document));
 }
 
 }  // namespace assay

@@ -46,5 +46,7 @@ std::int64_t most_warmup(const TrainBenchmarkRequest& request);
 /// Every record is judged.
 Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& facts,
                          const StudyCallbacks& callbacks);
+/// A document of such records, judged, with the charts of warm-ups.
+Document steps_document(Document records);
 
 }  // namespace assay

@@ -126,6 +126,11 @@ std::int64_t most_warmup(const TrainBenchmarkRequest& request) {
   return *std::max_element(request.warmups.begin(), request.warmups.end());
 }
 
+Document steps_document(Document records) {
+  records.figures = warm_up_figures(records.records);
+  return judged(std::move(records));
+}
+
 Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource& source,
                          const StudyCallbacks& callbacks) {
   check_benchmark(request);
@@ -171,8 +176,7 @@ Document train_benchmark(const TrainBenchmarkRequest& request, const FactsSource
       }
     }
   }
-  document.figures = warm_up_figures(document.records);
-  return judged(std::move(document));
+  return steps_document(std::move(document));
 }
 
 }  // namespace assay

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "processes/group.h"
+
+namespace assay {
+
+/// Waits as finish() does, for what may take hours: looks some fifty times a second, so that whoever measures on this
+/// machine meanwhile has it to itself. Throws RankLost.
+void finish_in_patience(Exchange& exchange);
+
+/// On rank 0 what each rank gave, by rank; elsewhere nothing. Every rank returns only when the last one has come, whom
+/// the others wait for in patience. Throws RankLost.
+std::vector<std::string> gather_in_patience(Group& group, const std::string& mine);
+
+}  // namespace assay

@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "base/error.h"
+#include "studies/gather/request.h"
+
+namespace assay {
+namespace {
+
+/// Whether there is nothing to show: a rank for which the grid has no part says so in a sentence.
+bool shows_nothing(const GridPart& part) {
+  return !part.document || (part.document->records.empty() && part.document->tables.empty());
+}
+
+std::string label_of(const GridPart& part) {
+  return part.shard.empty() ? part.host : fmt::format("{}, shard {}", part.host, part.shard);
+}
+
+/// A document that is made anew of its records.
+Document records_alone(const Document& document) {
+  Document bare;
+  bare.subject.schema = document.subject.schema;
+  bare.machine = document.machine;
+  bare.records = document.records;
+  return bare;
+}
+
+/// Parts of the machine's first one, in the order of their shards.
+std::vector<PlacedDocument> joined_by_machine(std::vector<GridPart>& parts, const JoinRecords& join) {
+  std::vector<PlacedDocument> wholes;
+  for (GridPart& part : parts) {
+    const auto whole = std::ranges::find(wholes, part.host, &PlacedDocument::label);
+    if (whole == wholes.end()) {
+      wholes.push_back({part.host, records_alone(*part.document)});
+      continue;
+    }
+    std::move(part.document->records.begin(), part.document->records.end(),
+              std::back_inserter(whole->document.records));
+  }
+  for (PlacedDocument& one : wholes) one.document = join(std::move(one.document));
+  return wholes;
+}
+
+/// As a store would have it. Where a rank failed there is none.
+ExchangedRun run_of(const GridPart& part, std::size_t rank) {
+  constexpr int interrupted = static_cast<int>(ExitCode::interrupted);
+  const RunOrigin origin = part.document->origin.value_or(RunOrigin{});
+  ExchangedRun one;
+  one.run.uid = fmt::format("rank {}", rank);
+  one.run.started = origin.date;
+  if (part.code != interrupted) one.run.ended = origin.date;
+  one.run.command = origin.command;
+  one.run.machine = part.document->machine.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  one.records.reserve(part.document->records.size());
+  for (const Record& record : part.document->records) one.records.push_back({0, 0, origin.date, record});
+  return one;
+}
+
+/// Of a grid that makes no records.
+std::vector<MissingPart> shards_without_document(std::span<const GridPart> parts, const std::string& grid) {
+  std::vector<MissingPart> missing;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (parts[rank].document) continue;
+    const std::string shard = to_text(Shard{static_cast<std::int64_t>(rank) + 1, std::ssize(parts)});
+    missing.push_back({.grid = grid,
+                       .part = "shard " + shard,
+                       .why = "its rank gave nothing",
+                       .command = grid + " --shard " + shard});
+  }
+  return missing;
+}
+
+}  // namespace
+
+std::vector<PlacedDocument> documents_of(std::vector<GridPart> parts, const JoinRecords& join) {
+  const auto first = std::ranges::find_if(parts, [](const GridPart& part) { return part.document.has_value(); });
+  if (first == parts.end()) return {};
+  PlacedDocument only{first->host, *first->document};
+  std::erase_if(parts, shows_nothing);
+  if (parts.empty()) return {std::move(only)};
+  if (parts.size() == 1) return {{parts.front().host, std::move(*parts.front().document)}};
+  if (join) return joined_by_machine(parts, join);
+  std::vector<PlacedDocument> documents;
+  documents.reserve(parts.size());
+  for (GridPart& part : parts) documents.push_back({label_of(part), std::move(*part.document)});
+  return documents;
+}
+
+std::vector<MissingPart> missing_parts(std::span<const GridPart> parts, const GridDivision& division) {
+  std::vector<ExchangedRun> runs;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    if (parts[rank].document) runs.push_back(run_of(parts[rank], rank));
+  }
+  const bool has_records = std::ranges::any_of(runs, [](const ExchangedRun& run) { return !run.records.empty(); });
+  if (has_records) return missing_parts(fleet_of(std::move(runs)));
+  return division.part ? shards_without_document(parts, division.grid) : std::vector<MissingPart>{};
+}
+
+std::vector<std::string> failures_of(std::span<const GridPart> parts) {
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> by_words;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const std::string& words = parts[rank].failure;
+    if (words.empty()) continue;
+    const auto known = std::ranges::find_if(by_words, [&](const auto& one) { return one.first == words; });
+    if (known == by_words.end())
+      by_words.push_back({words, {rank}});
+    else
+      known->second.push_back(rank);
+  }
+  std::vector<std::string> lines;
+  lines.reserve(by_words.size());
+  for (const auto& [words, ranks] : by_words)
+    lines.push_back(fmt::format("{} {}: {}", ranks.size() == 1 ? "rank" : "ranks", fmt::join(ranks, ", "), words));
+  return lines;
+}
+
+}  // namespace assay
