@@ -6,10 +6,13 @@
 
 #include "base/error.h"
 #include "processes/launch.h"
+#include "studies/shared/own_gpu.h"
 #include "training/step.h"
 
 namespace assay {
 namespace {
+
+constexpr const char* cuda_device = "cuda";
 
 /// Whether this rank is the one that tells.
 bool tells(const Group& group, const RankLost& lost) {
@@ -41,6 +44,13 @@ int as_rank_of(Group& group, const std::function<int(Group&)>& work) {
     group.leave({group.rank(), fmt::format("ended: {}", error.what())});
     throw;
   }
+}
+
+MachineFacts facts_of_rank(Group& group, const MachineOptions& machine, const std::string& device) {
+  if (device == cuda_device) take_own_gpu(group);
+  MachineFacts facts;
+  agreed(group, [&] { facts = facts_for(machine, device); });
+  return facts;
 }
 
 void add_reduce_list(CLI::App& command, std::vector<ReduceFormat>& formats) {

@@ -23,6 +23,10 @@ void add_rank_options(CLI::App& command, TrainRequest& request);
 /// "--ranks N": as so many threads of this process.
 void add_thread_ranks_option(CLI::App& command, int& ranks);
 
+/// The facts of this rank's machine, on cuda with a GPU of its own. Every rank of the group calls it; errors are
+/// shared.
+MachineFacts facts_of_rank(Group& group, const MachineOptions& machine, const std::string& device);
+
 /// Calls work(group) as a rank of several. Errors that all ranks have, and the loss of another rank, are told by one of
 /// them; of the others only the exit code is left.
 int as_rank_of(Group& group, const std::function<int(Group&)>& work);

@@ -176,8 +176,8 @@ int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group
 
 int run_train(const TrainCommand& options, const CLI::App& command) {
   if (options.ranks == 1 && !is_launched()) refuse_rank_options(command);
-  const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   return as_rank(options.ranks, [&](Group& group) {
+    const MachineFacts facts = facts_of_rank(group, options.machine, options.request.engine.device);
     return group.rank() == 0 ? train_and_tell(options, facts, group) : train_beside(options, facts, group);
   });
 }

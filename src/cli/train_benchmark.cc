@@ -143,8 +143,8 @@ bool is_divided(const ShardOptions& shard) {
 int run_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
   if (!is_launched() || is_divided(options.shard)) refuse_rank_options(command);
   if (!is_launched_as_rank() || is_divided(options.shard)) return run_train_benchmark(options, command);
-  const MachineFacts facts = facts_for(options.machine, options.request.device);
   return as_rank(1, [&](Group& group) {
+    const MachineFacts facts = facts_of_rank(group, options.machine, options.request.device);
     RankBenchmarkRequest request;
     agreed(group, [&] {
       refuse_misfits_of_ranks(options.request, command);

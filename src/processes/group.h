@@ -73,6 +73,8 @@ class Group {
   /// Sums `values` of `dtype` (f32, bf16 or f16) over all ranks in place, every addition in that dtype, in an order
   /// that is the transport's own. Here: a balanced tree over what all ranks sent to all.
   virtual std::unique_ptr<Exchange> begin_sum(int channel, std::span<std::byte> values, DType dtype);
+  /// Throws RankLost where a rank is known to be gone: for waits that are for something else than an exchange.
+  virtual void look() {}
   /// This rank ends before its end: the others' waits throw RankLost with `ending`, which is of the rank that ends all
   /// of this, here or elsewhere ("ended: disk full"). The last call.
   virtual void leave(const RankEnding& ending) = 0;

@@ -178,6 +178,8 @@ class MpiGroup : public Group {
     return exchange;
   }
 
+  void look() override { watch_.look(now_s()); }
+
   /// Short texts leave at once. Nothing is moved on any more: what is under way may name memory that is gone.
   void leave(const RankEnding& ending) override {
     left_ = true;

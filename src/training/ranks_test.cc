@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <new>
 
 #include "base/testing.h"
 #include "base/threads.h"
@@ -87,6 +88,57 @@ TrainingOptions rank_options_of(const RankCase& one) {
   return options;
 }
 
+/// A device whose memory the host reaches by copies alone, as that of a GPU: what it keeps of it itself is old.
+class CopiedDevice final : public Device {
+ public:
+  bool is_host() const override { return false; }
+  std::byte* allocate(std::size_t bytes) const override {
+    return static_cast<std::byte*>(::operator new(bytes, std::align_val_t(64)));
+  }
+  void release(std::byte* memory) const override { ::operator delete(memory, std::align_val_t(64)); }
+  void upload(std::byte* to, const std::byte* from, std::size_t bytes) const override { std::copy_n(from, bytes, to); }
+  void download(std::byte* to, const std::byte* from, std::size_t bytes) const override {
+    std::copy_n(from, bytes, to);
+  }
+  void clear(std::byte* memory, std::size_t bytes) const override { std::fill_n(memory, bytes, std::byte{0}); }
+  void wait() const override {}
+};
+
+const Backend& copied_backend() {
+  static const CopiedDevice device;
+  static const Backend backend = {"copied", "copied", reference_backend().table, nullptr,
+                                  []() -> const Device& { return device; }};
+  return backend;
+}
+
+/// What a library of the device would do, by the group's own sums.
+class PretendedSums final : public DeviceSums {
+ public:
+  explicit PretendedSums(Group& group) : group_(group) {}
+  std::string library() const override { return "a pretended library"; }
+  void begin(std::span<const DeviceValues> values) override {
+    constexpr int first_channel = 100;
+    for (const DeviceValues& one : values) {
+      const std::span bytes(one.memory, static_cast<std::size_t>(one.count) * size_of(one.dtype));
+      sums_.push_back(group_.begin_sum(first_channel + static_cast<int>(sums_.size()), bytes, one.dtype));
+    }
+  }
+  bool test() override {
+    while (!sums_.empty() && sums_.back()->test()) sums_.pop_back();
+    return sums_.empty();
+  }
+
+ private:
+  Group& group_;
+  std::vector<std::unique_ptr<Exchange>> sums_;
+};
+
+/// Where a rank's gradients lie and are summed.
+struct RankDevice {
+  const Backend& backend = cpu_backend();
+  bool sums_itself = false;
+};
+
 /// Losses of every step and all bytes of the state behind the last.
 struct Trained {
   std::vector<double> losses;
@@ -100,12 +152,14 @@ std::vector<std::byte> state_bytes_of(const Tensor& tensor) {
 }
 
 Trained train_as(const RankCase& one, const TrainingOptions& options, std::int64_t steps, const StepOptions& step,
-                 const ReduceOptions& reduce) {
+                 const ReduceOptions& reduce, const RankDevice& device = {}) {
   const MachineFacts facts = one_thread();
   set_threads(1);
   const Weights weights = random_weights(build_program(one.config, {}), one.config, 3);
-  Trainer trainer(one.config, weights, options, cpu_backend(), facts);
-  if (step.group != nullptr) trainer.join(*step.group, reduce);
+  Trainer trainer(one.config, weights, options, device.backend, facts);
+  std::unique_ptr<DeviceSums> sums;
+  if (device.sums_itself) sums = std::make_unique<PretendedSums>(*step.group);
+  if (step.group != nullptr) trainer.join(*step.group, reduce, std::move(sums));
   const TrainingData data = one.data();
   Trained trained;
   for (std::int64_t i = 0; i < steps; ++i) {
@@ -129,12 +183,12 @@ Trained in_parts(const RankCase& one, std::int64_t steps, std::int64_t parts) {
 
 /// What rank 0 of so many has in the end.
 Trained in_ranks(const RankCase& one, std::int64_t steps, int ranks, const ReduceOptions& reduce,
-                 ZeroStage zero = ZeroStage::none) {
+                 ZeroStage zero = ZeroStage::none, const RankDevice& device = {}) {
   Trained first;
   run_as_ranks(ranks, [&](Group& group) {
     TrainingOptions options = rank_options_of(one);
     options.sharding = {zero, group.rank(), group.size()};
-    Trained trained = train_as(one, options, steps, {.seed = 7, .group = &group}, reduce);
+    Trained trained = train_as(one, options, steps, {.seed = 7, .group = &group}, reduce, device);
     if (group.rank() == 0) first = std::move(trained);
   });
   return first;
@@ -172,6 +226,20 @@ TEST(Ranks, SharesOfTheStateChangeNothing) {
       const Trained whole = in_ranks(one, 6, ranks, reduce);
       for (const ZeroStage stage : {ZeroStage::optimizer, ZeroStage::gradients})
         expect_same(in_ranks(one, 6, ranks, reduce, stage), whole, fmt::format("{}, {} ranks", one.name, ranks));
+    }
+  }
+}
+
+/// On a device the host does not touch what its library sums; the last batch of the classifier leaves ranks without
+/// rows.
+TEST(Ranks, ADevicesLibrarySumsWhereGradientsLie) {
+  const ReduceOptions reduce = {.by = ReduceBy::library, .bucket_bytes = 4096};
+  for (const RankCase& one : {language_case("fp32"), classifier_case()}) {
+    for (const ZeroStage stage : {ZeroStage::none, ZeroStage::optimizer}) {
+      const Trained by_host = in_ranks(one, 4, 3, reduce, stage, {copied_backend()});
+      const Trained by_device = in_ranks(one, 4, 3, reduce, stage, {copied_backend(), true});
+      EXPECT_LT(by_host.losses.back(), 1.5 * by_host.losses.front());
+      expect_same(by_device, by_host, one.name);
     }
   }
 }

@@ -204,7 +204,41 @@ void GradientReducer::add_share(Bucket& bucket, int rank) const {
 
 GradientReducer::~GradientReducer() = default;
 
+void GradientReducer::sum_by(std::unique_ptr<DeviceSums> sums, std::vector<DeviceValues> values) {
+  ASSAY_ASSERT(values.size() == tensors_.size());
+  device_sums_ = std::move(sums);
+  on_device_ = std::move(values);
+}
+
+void GradientReducer::sum_on_device() {
+  /// A library of the device's waits for ranks that are gone as for others.
+  struct Sums : Exchange {
+    Sums(DeviceSums& own, Group& all) : sums(own), group(all) {}
+    bool test() override {
+      if (sums.test()) return true;
+      group.look();
+      return false;
+    }
+    DeviceSums& sums;
+    Group& group;
+  };
+  const double begin_s = now_s();
+  device_sums_->begin(on_device_);
+  Sums sums(*device_sums_, group_);
+  finish(sums);
+  statistics_ = {};
+  statistics_.exposed_s = statistics_.busy_s = now_s() - begin_s;
+  for (const DeviceValues& one : on_device_) {
+    const auto bytes = one.count * static_cast<std::int64_t>(size_of(one.dtype));
+    const int ways = one.owner < 0 ? 2 : 1;  // To where it is summed, and back.
+    statistics_.sent_bytes += ways * bytes * (group_.size() - 1) / group_.size();
+  }
+}
+
 std::string GradientReducer::description() const {
+  if (device_sums_ != nullptr)
+    return fmt::format("{}'s sums of {} on the devices, {}", device_sums_->library(), name(options_.format.wire),
+                       group_.transport());
   const std::string how = options_.by == ReduceBy::library
                               ? fmt::format("the library's all-reduce of {}", name(options_.format.wire))
                               : fmt::format("direct exchange of {}, {} sums in rank order", name(options_.format.wire),

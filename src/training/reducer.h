@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "processes/group.h"
+#include "tensor/device_sums.h"
 #include "tensor/tensor.h"
 
 namespace assay {
@@ -100,6 +101,12 @@ class GradientReducer {
   void finished(std::size_t tensor);
   /// Moves on what is under way.
   void progress();
+  /// From now on `sums` does the work, on the devices where `values`, the tensors in their order, lie: no bucket
+  /// starts, and sum_on_device() stands for all of a step's calls.
+  void sum_by(std::unique_ptr<DeviceSums> sums, std::vector<DeviceValues> values);
+  bool sums_on_device() const { return device_sums_ != nullptr; }
+  /// Returns when every tensor holds its sum on its device. Throws RankLost, and Error(lacking).
+  void sum_on_device();
   /// Returns when every tensor holds its sum; those owned elsewhere hold nothing of use. All are finished.
   void wait();
 
@@ -135,6 +142,8 @@ class GradientReducer {
   std::vector<Tensor> unused_;  ///< Scratch of earlier buckets.
   ReduceStatistics statistics_;
   double began_s_ = 0;
+  std::unique_ptr<DeviceSums> device_sums_;
+  std::vector<DeviceValues> on_device_;
 };
 
 }  // namespace assay

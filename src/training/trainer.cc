@@ -192,9 +192,20 @@ std::vector<ReducedTensor> Trainer::gradients_as_finished() {
   return tensors;
 }
 
-void Trainer::join(Group& group, const ReduceOptions& options) {
+std::vector<DeviceValues> Trainer::gradients_on_device() {
+  std::vector<DeviceValues> values;
+  values.reserve(reducer_->tensors().size());
+  for (const ReducedTensor& tensor : reducer_->tensors()) {
+    const Shape shape = state_.find(tensor.name)->shape();
+    values.push_back({state_.memory(tensor.name, tensor.dtype, shape), tensor.count, tensor.dtype, tensor.owner});
+  }
+  return values;
+}
+
+void Trainer::join(Group& group, const ReduceOptions& options, std::unique_ptr<DeviceSums> sums) {
   group_ = &group;
   reducer_ = std::make_unique<GradientReducer>(group, options, gradients_as_finished());
+  if (sums != nullptr) reducer_->sum_by(std::move(sums), gradients_on_device());
 }
 
 void Trainer::note_finished(std::size_t node) {
@@ -202,8 +213,9 @@ void Trainer::note_finished(std::size_t node) {
   reducer_->progress();
 }
 
-/// A device's gradients come to the host when its backward is over.
+/// A device's gradients come to the host when its backward is over, unless they are summed where they lie.
 void Trainer::end_reduction() {
+  if (reducer_->sums_on_device()) return reducer_->sum_on_device();
   const bool is_host = step_->device().is_host();
   for (std::size_t i = 0; i < reducer_->tensors().size() && !is_host; ++i) {
     state_.find(reducer_->tensors()[i].name);

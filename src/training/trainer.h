@@ -72,8 +72,9 @@ class Trainer {
   /// group the last one of a step also sums the gradients over its ranks.
   void backward(double share = 1, StepEnd end = StepEnd::yes);
   /// From now on this is one rank's trainer of several that train one model: each has its part of a step's rows, and
-  /// the gradients of all are summed. `group` outlives it.
-  void join(Group& group, const ReduceOptions& options);
+  /// the gradients of all are summed. `group` outlives it. `sums`: what does it where gradients lie, on a device; the
+  /// format's wire has their dtype then.
+  void join(Group& group, const ReduceOptions& options, std::unique_ptr<DeviceSums> sums = nullptr);
   /// In a group, instead of all backwards: this rank has no row in the step, or none that counts. `seed`: as set_seed.
   void give_nothing(std::uint64_t seed);
   /// Of the last step's reduction; null without a group.
@@ -116,6 +117,7 @@ class Trainer {
   Tensor norms_of_all(const Tensor& own) const;
   double squared_norm(const Tensor& norms) const;
   std::vector<ReducedTensor> gradients_as_finished();
+  std::vector<DeviceValues> gradients_on_device();
   void note_finished(std::size_t node);
   void end_reduction();
   void hand_out_parameters();

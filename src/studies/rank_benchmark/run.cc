@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "statistics/statistics.h"
 #include "studies/shared/energy_record.h"
+#include "studies/shared/meet_on_devices.h"
 #include "studies/shared/training_step.h"
 #include "training/data.h"
 #include "training/trainer.h"
@@ -168,7 +169,9 @@ RankBenchmarkRow measured(const RankCase& one) {
   });
   ReduceOptions reduce = one.request.reduce;
   reduce.format = one.format;
-  together->join(group, reduce);
+  together->join(
+      group, reduce,
+      meet_on_devices(group, find_backend(one.request.device), reduce, gradient_sizes(together->programs().step)).sums);
   RankMeter meter(group);
   std::vector<RankStepTime> steps;
   AloneSteps apart;

@@ -17,6 +17,7 @@
 #include "processes/thread_ranks.h"
 #include "quality/compare.h"
 #include "quantization/new_path.h"
+#include "studies/shared/meet_on_devices.h"
 #include "studies/shared/quality_data.h"
 #include "studies/train/data.h"
 #include "studies/train/merge.h"
@@ -130,7 +131,10 @@ class TrainingRun {
                           {{"another model", progress_.options.at("model").dump()},
                            {"other data", input_.identity + input_.eval_identity},
                            {"other options", progress_.options.dump() + rank_options(request_, report_.total)}});
-    trainer_.join(group_, request_.reduce);
+    DeviceMeeting meeting = meet_on_devices(group_, find_backend(request_.engine.device), request_.reduce,
+                                            gradient_sizes(trainer_.programs().step));
+    if (!meeting.words.empty()) say(meeting.words);
+    trainer_.join(group_, request_.reduce, std::move(meeting.sums));
     report_.ranks = group_.size();
     report_.reduction = trainer_.reducer()->description();
     say(fmt::format("{} ranks, {}", group_.size(), report_.reduction));

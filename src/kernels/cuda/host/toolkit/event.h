@@ -12,6 +12,13 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   void record(cudaStream_t stream) const { check(cudaEventRecord(event_, stream), "recording an event"); }
+  /// Whether the stream has come here.
+  bool is_past() const {
+    const cudaError_t status = cudaEventQuery(event_);
+    if (status == cudaErrorNotReady) return false;
+    check(status, "asking for an event");
+    return true;
+  }
   /// Waits until the stream has come here.
   double ms_since(const Event& earlier) const {
     check(cudaEventSynchronize(event_), "waiting for an event");
