@@ -8,11 +8,12 @@ namespace {
 struct CacheShape {
   std::int64_t batch, seq, slots, heads, kv_heads, head_dim, window;
 };
-/// One token and a few, whole chunks and several blocks of them; few heads and many; odd widths; rings that are full.
+/// One token and a few, whole chunks and several blocks of them; few heads and many; odd widths; rings that are full;
+/// so few queries that their keys are cut into parts.
 constexpr CacheShape cache_shapes[] = {
     {1, 1, 70, 9, 3, 64, 0},  {3, 1, 33, 4, 4, 5, 0},    {2, 3, 300, 6, 2, 80, 0},   {3, 40, 131, 4, 2, 16, 0},
     {3, 1, 24, 4, 1, 64, 24}, {3, 5, 16, 8, 2, 128, 12}, {3, 70, 100, 2, 2, 33, 31}, {0, 2, 8, 2, 1, 8, 0},
-    {2, 16, 50, 6, 2, 32, 0}, {1, 97, 200, 3, 1, 64, 0},
+    {2, 16, 50, 6, 2, 32, 0}, {1, 97, 200, 3, 1, 64, 0}, {1, 1, 160, 2, 1, 32, 90},
 };
 
 Attributes cache_attributes(const CacheShape& s) {

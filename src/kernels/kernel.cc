@@ -103,6 +103,11 @@ Prepared judged(Prepared prepared, const Call& call, const Implementation& imple
                                               facts);
   prepared.verdict = judgement.verdict;
   prepared.evidence = judgement.evidence;
+  if (size_of(call.attributes.math) == 1 && !as_rounded) {
+    prepared.verdict = Verdict::emulated;
+    prepared.evidence =
+        fmt::format("operands of 8 bits are multiplied as {}; {}", name(prepared.operand), prepared.evidence);
+  }
   return prepared;
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/plan.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 
 #include "base/error.h"
@@ -192,7 +193,9 @@ namespace {
 
 /// To whoever watches, each reason once: plans are many.
 void tell_not_recorded(const std::string& why) {
+  static std::mutex guard;
   static std::set<std::string> told;
+  const std::lock_guard lock(guard);
   if (told.insert(why).second) tell(fmt::format("assay: kernels are queued one by one, not as a graph: {}\n", why));
 }
 
@@ -225,15 +228,36 @@ std::string Plan::why_not_recorded() const {
   return refused == segments_.end() ? "" : refused->refusal;
 }
 
+namespace {
+
+/// The name of a step for tools that watch the device; ends with its scope, however that is left.
+class Range {
+ public:
+  Range(const Device* device, const std::string& name) : device_(device) {
+    if (device_ != nullptr) device_->begin_range(name.c_str());
+  }
+  ~Range() {
+    if (device_ != nullptr) device_->end_range();
+  }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+ private:
+  const Device* device_;
+};
+
+}  // namespace
+
 bool Plan::enqueue_steps(std::optional<Phase> phase, InterruptFlag interrupted, const NodeHook& after) const {
-  const bool is_watched = !device().is_host();
+  const Device* const watched = device().is_host() ? nullptr : &device();
   for (const Step& step : steps_) {
     const Node& node = instance_.program().nodes[step.node];
     if (phase && node.phase != *phase) continue;
     if (is_set(interrupted)) return false;
-    if (is_watched) device().begin_range(node.path.c_str());
-    step.kernel->run({step.inputs, step.outputs, step.workspace});
-    if (is_watched) device().end_range();
+    {
+      const Range range(watched, node.path);
+      step.kernel->run({step.inputs, step.outputs, step.workspace});
+    }
     if (after) after(step.node);
   }
   return true;

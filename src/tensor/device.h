@@ -34,7 +34,8 @@ class Device {
   virtual void wait() const = 0;
 
   /// Notes what `work` queues; nothing of it runs. The memory that it names must outlive the recording. Null where work
-  /// runs as it is called, as on the host, and where the device refuses the memory for it.
+  /// runs as it is called, as on the host, and where the device refuses the memory for it. Throws where something in
+  /// `work` cannot be noted.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& work) const;
   /// Runs what `work` queues, waits and says what it took. Absent where work runs as it is called.
   virtual std::optional<DeviceTime> time(const std::function<void()>& work) const;

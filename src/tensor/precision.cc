@@ -90,7 +90,7 @@ constexpr Precision table[] = {
     {"fp8",          e4m3, bf16, stored,   e4m3,   f32,  bf16,  f32, none,     false,
      Scheme::float8, 0, by_name_off_cuda, 3e-1, "as int8, in e4m3; native on CUDA sm_89 and newer, emulated elsewhere"},
     {"mixed-fp8",    f32,  f32,  autocast, bf16,   f32,  bf16,  f32, f32,      true,
-     Scheme::none, 0, by_name, 4.5e-1, "as mixed-bf16; linear layers multiply e4m3 and e5m2 by a scale a tensor: native on CUDA sm_89 and newer",
+     Scheme::none, 0, by_name, 4.5e-1, "as mixed-bf16; linear layers multiply e4m3 and e5m2 by a scale a tensor: native on CUDA sm_89 and newer, emulated elsewhere",
      nullptr, Float8Training::delayed},
     {"mixed-fp8-block", f32, f32, autocast, bf16,  f32,  bf16,  f32, f32,      true,
      Scheme::none, 0, by_name, 4.5e-1, "as mixed-fp8 by scales of blocks of 128: emulated",

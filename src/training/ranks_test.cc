@@ -244,6 +244,13 @@ TEST(Ranks, ADevicesLibrarySumsWhereGradientsLie) {
   }
 }
 
+/// What ranks tell each other of the scales of 8-bit products reaches the device.
+TEST(Ranks, ADevicesScalesAreThoseOfAllRanks) {
+  const RankCase one = language_case("mixed-fp8");
+  const Trained on_device = in_ranks(one, 4, 3, {}, ZeroStage::none, {copied_backend()});
+  expect_same(on_device, in_ranks(one, 4, 3, {}, ZeroStage::none, {reference_backend()}), one.name);
+}
+
 /// Pages of the tensor that lie in memory.
 std::int64_t resident_pages(const Tensor& tensor) {
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));

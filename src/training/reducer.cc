@@ -223,9 +223,14 @@ void GradientReducer::sum_on_device() {
     Group& group;
   };
   const double begin_s = now_s();
-  device_sums_->begin(on_device_);
-  Sums sums(*device_sums_, group_);
-  finish(sums);
+  try {
+    device_sums_->begin(on_device_);
+    Sums sums(*device_sums_, group_);
+    finish(sums);
+  } catch (...) {
+    device_sums_.reset();  // What is under way may never end, nor what is queued behind it.
+    throw;
+  }
   statistics_ = {};
   statistics_.exposed_s = statistics_.busy_s = now_s() - begin_s;
   for (const DeviceValues& one : on_device_) {

@@ -396,6 +396,9 @@ void Trainer::share_what_scales_saw() {
       its += float8_before;
     }
   }
+  for (const Value& value : programs_.step.values) {
+    if (is_scale_history(value)) state_.store(value.name);
+  }
 }
 
 /// What this step saw stands before what the steps before it did.

@@ -148,7 +148,7 @@ struct JoinParts {
 std::int64_t parts_of_keys(const Call& call, const MachineFacts& facts) {
   constexpr std::int64_t teams_each = 4;
   constexpr std::int64_t fewest_slots = 32;
-  constexpr std::int64_t multiprocessors_on_host = 4;  // For tests.
+  constexpr std::int64_t multiprocessors_on_host = 40;  // For tests.
   if (is_16bit(call.attributes.math)) return 1;
   const std::int64_t queries = call.in(0).rows() * call.attributes.heads;
   const std::int64_t wanted = teams_each * (facts.gpu ? facts.gpu->multiprocessors : multiprocessors_on_host);

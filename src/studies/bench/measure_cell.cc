@@ -136,7 +136,7 @@ void record_pass(const BenchGroup& group, const TimedCell& cell, std::size_t mem
                 record);
   record_work(group, cell, member, series[member], record);
   refuse_non_finite_logits(pass.current(), record);
-  const bool is_refused = !pass.current().is_recorded();  // For want of memory.
+  const bool is_refused = !pass.current().is_recorded();  // The plan says why.
   if (record.setting.graphs == Switch::on && is_refused) record.setting.graphs = Switch::off;
   trace_pass(group, pass, record);
 }

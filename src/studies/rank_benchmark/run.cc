@@ -169,9 +169,9 @@ RankBenchmarkRow measured(const RankCase& one) {
   });
   ReduceOptions reduce = one.request.reduce;
   reduce.format = one.format;
-  together->join(
-      group, reduce,
-      meet_on_devices(group, find_backend(one.request.device), reduce, gradient_sizes(together->programs().step)).sums);
+  DeviceMeeting meeting =
+      meet_on_devices(group, find_backend(one.request.device), reduce, gradient_sizes(together->programs().step));
+  together->join(group, reduce, std::move(meeting.sums));
   RankMeter meter(group);
   std::vector<RankStepTime> steps;
   AloneSteps apart;
@@ -194,6 +194,7 @@ RankBenchmarkRow measured(const RankCase& one) {
   row.alone_part_s = all_gather_values(group, part_s)[0];
   row.alone_whole_s = all_gather_values(group, whole_s)[0];
   row.reduction = ledger_row(*together->reducer(), one.format, together->options().precision.name());
+  if (!meeting.words.empty()) row.reduction.evidence += "; " + meeting.words;
   meter.settle(joules, row);
   return row;
 }

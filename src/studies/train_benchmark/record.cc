@@ -184,7 +184,7 @@ MemoryUse memory_of(const Variant& variant) {
           .peak_bytes = variant.trainer->state().bytes() + plan.peak_bytes()};
 }
 
-/// Graphs that were asked for are refused where memory for them is wanting.
+/// Whether steps ran as graphs: asked for, and made by the device.
 Switch graphs_of(const Variant& variant) {
   const bool planned = variant.trainer != nullptr && variant.trainer->step_plan() != nullptr;
   const bool refused = planned && !variant.trainer->step_plan()->is_recorded();

@@ -1,6 +1,6 @@
 #include "base/error.h"
-#include "kernels/join_device_sums.h"
 #include "kernels/gpu_bus_id.h"
+#include "kernels/join_device_sums.h"
 #include "kernels/kernel.h"
 #include "kernels/kernel_recording.h"
 

@@ -7,7 +7,7 @@
 // Linear layers and their gradients whose operands were rounded to 8 bits (round_float8, a scale a tensor): bytes are
 // made of them in the workspace, exactly, and multiplied as such. The library takes operands whose inner axis is the
 // fastest one alone, so that what is summed over lies so in both, zeros filling it up.
-//   Y = W^T X      DX = (W^T)^T DY^T^T: W is written by columns      DW = (X^T)^T DY^T: both are
+//   Y = W^T X      DX = V^T DY: V is W written by columns      DW = U^T V: U and V are x and dy written by columns
 namespace assay::ASSAY_CUDA_NAMESPACE {
 namespace {
 

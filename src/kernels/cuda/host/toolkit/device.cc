@@ -143,10 +143,9 @@ cudaStream_t stream() {
 
 void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // It is not for the next call to report.
+  cudaGetLastError();  // It is not for the next call to report.
+  if (status == cudaErrorMemoryAllocation)
     throw OutOfMemory(fmt::format("memory: the GPU refuses what it takes for {}", what), 0, 0);
-  }
   throw Error(ExitCode::defect, fmt::format("cuda: {}: {}", what, cudaGetErrorString(status)));
 }
 

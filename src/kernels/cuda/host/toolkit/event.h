@@ -15,7 +15,10 @@ class Event {
   /// Whether the stream has come here.
   bool is_past() const {
     const cudaError_t status = cudaEventQuery(event_);
-    if (status == cudaErrorNotReady) return false;
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();  // It is not for the next call to report.
+      return false;
+    }
     check(status, "asking for an event");
     return true;
   }

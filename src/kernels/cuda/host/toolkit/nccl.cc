@@ -34,6 +34,7 @@ struct Nccl {
   int (*get_version)(int* version) = nullptr;
   int (*get_unique_id)(UniqueId* id) = nullptr;
   int (*init_rank)(Communicator* made, int size, UniqueId id, int rank) = nullptr;
+  int (*destroy)(Communicator all) = nullptr;
   int (*abort)(Communicator all) = nullptr;
   int (*get_async_error)(Communicator all, int* error) = nullptr;
   int (*group_start)() = nullptr;
@@ -50,6 +51,7 @@ const char* find_nccl_functions(void* library, Nccl& nccl) {
   if (!find_function(library, "ncclGetVersion", nccl.get_version)) return "ncclGetVersion";
   if (!find_function(library, "ncclGetUniqueId", nccl.get_unique_id)) return "ncclGetUniqueId";
   if (!find_function(library, "ncclCommInitRank", nccl.init_rank)) return "ncclCommInitRank";
+  if (!find_function(library, "ncclCommDestroy", nccl.destroy)) return "ncclCommDestroy";
   if (!find_function(library, "ncclCommAbort", nccl.abort)) return "ncclCommAbort";
   if (!find_function(library, "ncclCommGetAsyncError", nccl.get_async_error)) return "ncclCommGetAsyncError";
   if (!find_function(library, "ncclGroupStart", nccl.group_start)) return "ncclGroupStart";
@@ -78,9 +80,9 @@ const Nccl& nccl() {
   return library;
 }
 
+/// Of calls that block, which is what communicators do unless a user asks otherwise.
 void require_nccl(int status, const char* what) {
-  if (status != nccl_success && status != nccl_in_progress)
-    fail_lacking("NCCL: {}: {}", what, nccl().error_string(status));
+  if (status != nccl_success) fail_lacking("NCCL: {}: {}", what, nccl().error_string(status));
 }
 
 int nccl_dtype(DType dtype) {
@@ -98,7 +100,7 @@ class NcclSums final : public DeviceSums {
     require_nccl(nccl().init_rank(&all_, size, unique, rank), "ranks could not meet");
   }
   /// What is under way may wait for a rank that is gone: it is given up and not waited for.
-  ~NcclSums() override { nccl().abort(all_); }
+  ~NcclSums() override { under_way_ ? nccl().abort(all_) : nccl().destroy(all_); }
 
   /// 2.28.3 says 22803.
   std::string library() const override {
@@ -107,30 +109,35 @@ class NcclSums final : public DeviceSums {
   }
 
   void begin(std::span<const DeviceValues> values) override {
+    under_way_ = true;
     require_nccl(nccl().group_start(), "beginning a sum");
-    for (const DeviceValues& one : values) enqueue(one);
-    require_nccl(nccl().group_end(), "beginning a sum");
+    int status = nccl_success;
+    for (const DeviceValues& one : values) status = status == nccl_success ? enqueue(one) : status;
+    const int ended = nccl().group_end();  // In any case: what is begun would gather all later calls.
+    require_nccl(status, "beginning a sum");
+    require_nccl(ended, "beginning a sum");
     end_.record(stream());
   }
 
   bool test() override {
     int error = nccl_success;
     require_nccl(nccl().get_async_error(all_, &error), "looking for errors");
+    if (error == nccl_in_progress) return false;
     require_nccl(error, "summing over ranks");
-    return end_.is_past();
+    under_way_ = !end_.is_past();
+    return !under_way_;
   }
 
  private:
-  void enqueue(const DeviceValues& one) {
+  int enqueue(const DeviceValues& one) {
     const auto count = static_cast<std::size_t>(one.count);
     const int dtype = nccl_dtype(one.dtype);
-    const int status = one.owner < 0
-                           ? nccl().all_reduce(one.memory, one.memory, count, dtype, nccl_sum, all_, stream())
-                           : nccl().reduce(one.memory, one.memory, count, dtype, nccl_sum, one.owner, all_, stream());
-    require_nccl(status, "beginning a sum");
+    if (one.owner < 0) return nccl().all_reduce(one.memory, one.memory, count, dtype, nccl_sum, all_, stream());
+    return nccl().reduce(one.memory, one.memory, count, dtype, nccl_sum, one.owner, all_, stream());
   }
 
   Communicator all_ = nullptr;
+  bool under_way_ = false;
   Event end_;
 };
 
