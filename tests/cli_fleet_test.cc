@@ -92,6 +92,9 @@ TEST_F(CliFleet, AnEmptyPartHasTheSchemaOfTheOthers) {
   };
   EXPECT_EQ(schema({"sensitivity", "model", "--mode", "train", "--precision", "fp32"}), "assay-sensitivity-train-1");
   EXPECT_EQ(schema({"sensitivity", "model", "--precision", "int8"}), "assay-sensitivity-1");
+  EXPECT_EQ(schema({"profile", "model", "--seq", "8", "--trace", "trace.json", "--flame", "flame.svg"}),
+            "assay-profile-1");
+  for (const char* none : {"trace.json", "flame.svg"}) EXPECT_FALSE(fs::exists(folder_.path() / none)) << none;
 }
 
 TEST_F(CliFleet, OneBadStoreKeepsNoneOfTheOthersBack) {

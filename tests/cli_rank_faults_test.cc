@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -33,6 +34,7 @@ class RankFaults : public CliMpi {
 #endif
     ::setenv("OMP_WAIT_POLICY", "passive", 1);  // The program then does not start itself anew.
     CliMpi::SetUp();
+    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "10", 1);  // On a busy machine, who is left needs time to tell.
   }
 
   static Arguments phases(const std::string& out) {
@@ -67,12 +69,12 @@ class RankFaults : public CliMpi {
     return messages;
   }
 
-  /// When the rank ended, in seconds of the day's clock.
-  double end_in(const std::string& name) const {
-    std::istringstream text(file(name).substr(file(name).rfind("end ") + 4));
-    double seconds = 0;
-    text >> seconds;
-    return seconds;
+  /// When the rank ended, in seconds of the day's clock; absent where it did not.
+  std::optional<double> end_in(const std::string& name) const {
+    constexpr std::string_view before = "end ";
+    const std::string text = file(name);
+    const std::size_t at = text.rfind(before);
+    return at == std::string::npos ? std::nullopt : std::optional(std::stod(text.substr(at + before.size())));
   }
 
   void expect_nothing_half_written(const std::string& what) const {
@@ -108,6 +110,8 @@ class RankFaults : public CliMpi {
       EXPECT_TRUE(file(std::string("run/") + name) == file(std::string("whole/") + name)) << what << ": " << name;
   }
 
+  /// From a rank's end to that of all: no rank waits for one that is gone, however slow the machine.
+  static constexpr double most_s = 60;
   static double time_of_day_s() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   }
@@ -165,7 +169,9 @@ TEST_F(RankFaults, ARankThatEndsInAnyPhaseLeavesAWholeCheckpoint) {
     const Outcome outcome =
         run_with(1, ASSAY_END_RANK, {"ASSAY_END_AT=" + end.at, "ASSAY_MESSAGES=" + (folder_.path() / "ended").string()},
                  phases("run"));
-    EXPECT_LT(time_of_day_s() - end_in("ended"), 10) << what;
+    const std::optional<double> ended_s = end_in("ended");
+    ASSERT_TRUE(ended_s) << what << ": rank 1 did not end";
+    EXPECT_LT(time_of_day_s() - *ended_s, most_s) << what;
     expect_one_line(outcome, "rank 1 (process ", what);
     expect_nothing_half_written(what);
     expect_goes_on(what);
@@ -206,11 +212,11 @@ TEST_F(RankFaults, AFullDiskEndsAllWithOneLineAndKeepsTheLastCheckpoint) {
       full_s = time_of_day_s();
     });
   });
-  Arguments endless = training({"--steps", "1000000", "--save-every", "2", "--out", "run"});
-  const Outcome outcome = run_ranks(3, endless);
+  const Outcome outcome = run_ranks(3, training({"--steps", "20000", "--save-every", "2", "--out", "run"}));
   const double ended_s = time_of_day_s();
   filler.join();
-  EXPECT_LT(ended_s - full_s, 10);
+  ASSERT_GT(full_s, 0) << "rank 0 was not found";
+  EXPECT_LT(ended_s - full_s, most_s);
   expect_one_line(outcome, "run/", "full disk");
   expect_nothing_half_written("full disk");
   const auto steps = parse_json(file("run/training.json"), "training.json").at("steps").get<std::int64_t>();

@@ -53,10 +53,15 @@ void tell_sentences(const std::vector<GridPart>& parts) {
 
 // ---- one of several ranks ----
 
-/// Files of one name are one file on the ranks of one system alone, and the store's locks hold there alone.
+bool is_beside(const RankPlace& one, const RankPlace& other) {
+  return one.system == other.system && one.host == other.host;
+}
+
+/// Files of one name are one file on the ranks of one system alone, and the store's locks hold there alone; containers
+/// of one system have files of their own, and host names.
 StoreOptions store_of_rank(StoreOptions store, std::span<const RankPlace> places, int rank) {
   const RankPlace& mine = places[static_cast<std::size_t>(rank)];
-  if (store.file == "none" || mine.system == places.front().system) return store;
+  if (store.file == "none" || is_beside(mine, places.front())) return store;
   store.file = store_file(store).string() + "." + mine.host;
   store.is_apart = true;
   return store;
@@ -81,7 +86,7 @@ std::string turn_words(std::span<const RankPlace> places) {
 }
 
 /// Takes over what other machines' ranks have kept. Returns whether all of it is in the store now.
-bool take_over(const std::vector<GridPart>& parts, const StoreOptions& options) {
+bool take_over_kept(const std::vector<GridPart>& parts, const StoreOptions& options) {
   try {
     for (std::size_t rank = 0; rank < parts.size(); ++rank) {
       if (parts[rank].kept.empty()) continue;
@@ -123,7 +128,7 @@ void tell_failures(const std::vector<GridPart>& parts) {
 int tell_of_all(std::vector<GridPart> parts, const GridCommand& command, const TellGrid& tell_grid) {
   tell_sentences(parts);
   tell_failures(parts);
-  const bool is_kept = take_over(parts, command.store);
+  const bool is_kept = take_over_kept(parts, command.store);
   tell_missing(parts, command.division);
   const auto failed = std::ranges::find_if(parts, [](const GridPart& part) { return !part.failure.empty(); });
   const int failure = failed == parts.end() ? 0 : failed->code;
@@ -135,24 +140,27 @@ int tell_of_all(std::vector<GridPart> parts, const GridCommand& command, const T
 /// A rank is gone, and the launcher ends the others about a second later: what came before is written at once.
 [[noreturn]] void end_with_what_came(const RankLost& lost, std::vector<GridPart> parts, const GridCommand& command,
                                      const TellGrid& tell_grid) {
-  std::string kept;
-  if (std::ranges::any_of(parts, has_document)) {
-    command.outputs.readers = Readers::none;
-    if (command.store.file != "none")
-      kept = fmt::format("; {} keeps what was measured", store_file(command.store).string());
-    try {
-      tell_of_all(std::move(parts), command, tell_grid);
-    } catch (const Error& error) {
-      complain(error.what());
-    }
+  if (std::ranges::none_of(parts, has_document)) {
+    tell_sentences(parts);
+    for (const std::string& line : failures_of(parts)) complain(line);
+    throw RankLost(lost.ending);
   }
-  throw RankLost(lost.ending, kept);
+  command.outputs.readers = Readers::none;
+  try {
+    tell_of_all(std::move(parts), command, tell_grid);
+  } catch (const Error& error) {
+    complain(error.what());
+  }
+  const bool keeps = command.store.file != "none";
+  throw RankLost(lost.ending,
+                 keeps ? fmt::format("; {} keeps what was measured", store_file(command.store).string()) : "");
 }
 
 /// Of a rank whose turn is there; one that was interrupted while it waited has nothing.
-GridPart measure_part(const GridCommand& command, const StoreOptions& store, const MeasureGrid& measure) {
+GridPart measure_part(const GridCommand& command, const StoreOptions& store, const MeasureGrid& measure,
+                      InterruptFlag interrupted) {
   GridPart part;
-  if (watch_interrupts())
+  if (is_set(interrupted))
     part.code = static_cast<int>(ExitCode::interrupted);
   else if (!is_idle(command.shard))
     part = measure(store);
@@ -161,12 +169,13 @@ GridPart measure_part(const GridCommand& command, const StoreOptions& store, con
 }
 
 int run_as_rank(Group& group, const GridCommand& command, const MeasureGrid& measure, const TellGrid& tell_grid) {
-  watch_interrupts();
+  const InterruptFlag interrupted = &watch_interrupts();
   const std::vector<RankPlace> places = meet_for_grid(group, command.division.grid);
   const StoreOptions store = store_of_rank(command.store, places, group.rank());
   std::vector<GridPart> parts;
   try {
-    measure_in_turns(group, places, [&] { return measure_part(command, store, measure); }, parts);
+    measure_in_turns(
+        group, places, [&] { return measure_part(command, store, measure, interrupted); }, parts, interrupted);
   } catch (const RankLost& lost) {
     if (group.rank() > 0) throw;
     end_with_what_came(lost, std::move(parts), command, tell_grid);

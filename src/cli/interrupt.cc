@@ -1,7 +1,7 @@
 #include "cli/interrupt.h"
 
 #include <csignal>
-#include <initializer_list>
+#include <mutex>
 
 namespace assay {
 namespace {
@@ -30,7 +30,10 @@ void watch(int signal) {
 }  // namespace
 
 const std::atomic<bool>& watch_interrupts() {
-  for (const int signal : watched) watch(signal);
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (const int signal : watched) watch(signal);
+  });
   std::signal(SIGPIPE, SIG_IGN);  // A reader that goes away must cost neither files nor a training.
   return interrupted;
 }

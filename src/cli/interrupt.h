@@ -5,7 +5,8 @@
 namespace assay {
 
 /// From now on the first Ctrl-C, SIGTERM or SIGHUP sets the flag, so that work ends in good order; the second ends the
-/// program as usual. A reader of a stream that goes away is an error of writing and no longer ends the program.
+/// program as usual, however often this is called. A reader of a stream that goes away is an error of writing and no
+/// longer ends the program.
 const std::atomic<bool>& watch_interrupts();
 
 }  // namespace assay

@@ -35,7 +35,8 @@ void settle_mode(MemoryCommand& options, const CLI::App& command) {
   if (generates) options.request.seqs = options.contexts;
 }
 
-GridPart predict_memory(const MemoryCommand& options) {
+GridPart predict_memory(MemoryCommand& options) {
+  settle_models(options.models, options.request.model_options);
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
   GridPart part;
@@ -120,7 +121,6 @@ void add_memory(CLI::App& program, Action& action) {
   command.callback([options, &action, &command] {
     action = [options, &command] {
       settle_mode(*options, command);
-      settle_models(options->models, options->request.model_options);
       return run_memory(*options);
     };
   });

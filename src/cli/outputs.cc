@@ -60,6 +60,12 @@ void append(std::vector<OutputFile> more, std::vector<OutputFile>& files) {
   files.insert(files.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
+/// What would go where nobody reads is left out.
+void drop_unread(Readers readers, std::vector<OutputFile>& files) {
+  if (readers == Readers::none)
+    std::erase_if(files, [](const OutputFile& file) { return file.path == standard_output_path; });
+}
+
 /// Every file that is written says where it comes from. What was read says so already.
 Document with_origin(Document document) {
   if (!document.origin) document.origin = run_origin();
@@ -122,6 +128,7 @@ void deliver(const Document& found, const OutputOptions& outputs, const OwnTexts
                         }),
          files);
   append(more, files);
+  drop_unread(outputs.readers, files);
   const auto show_where_read = [&] {
     if (outputs.readers == Readers::some) show(text(ReportFormat::terminal), options.terminal);
   };
@@ -148,6 +155,7 @@ void deliver(std::span<const ReportSource> found, const OutputOptions& outputs, 
                         }),
          files);
   append(more, files);
+  drop_unread(outputs.readers, files);
   deliver(show_where_nothing_else, files);
 }
 

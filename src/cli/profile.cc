@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/json.h"
 #include "base/threads.h"
@@ -51,7 +53,8 @@ MachineFacts profiled_machine(const ProfileCommand& options) {
 constexpr const char* trace_key = "trace";
 
 /// Of which one part may have a trace: it is of one run.
-GridPart measure_profile(const ProfileCommand& options) {
+GridPart measure_profile(ProfileCommand& options) {
+  settle_models(options.grid.models, options.grid.each.model_options);
   check_options(options);
   GridDivision division = options.grid.division;
   GridPart part;
@@ -69,11 +72,16 @@ GridPart measure_profile(const ProfileCommand& options) {
   return part;
 }
 
-std::string trace_of(const std::vector<GridPart>& parts) {
-  for (const GridPart& part : parts) {
-    if (part.more.contains(trace_key)) return part.more.at(trace_key).get<std::string>();
-  }
-  return "";
+/// Files of its own, of which a part that holds nothing has none.
+std::vector<OutputFile> profile_files(const ProfileCommand& options, const std::vector<GridPart>& parts,
+                                      const std::vector<ReportSource>& sources) {
+  std::vector<OutputFile> files;
+  const auto traced = std::ranges::find_if(parts, [](const GridPart& part) { return part.more.contains(trace_key); });
+  if (traced != parts.end())
+    files.push_back({options.trace, [&traced = *traced] { return traced.more.at(trace_key).get<std::string>(); }});
+  if (!figures_of(sources).empty())
+    files.push_back({options.flame, [&sources] { return figures_svg(figures_of(sources)); }});
+  return files;
 }
 
 int run_profile(ProfileCommand& options) {
@@ -83,10 +91,7 @@ int run_profile(ProfileCommand& options) {
       [&](const StoreOptions& /*store*/) { return measure_profile(options); },
       [&](std::vector<GridPart> parts) {
         GridTelling telling;
-        telling.more = [&](const std::vector<ReportSource>& sources) {
-          return std::vector<OutputFile>{{options.trace, [&] { return trace_of(parts); }},
-                                         {options.flame, [&] { return figures_svg(figures_of(sources)); }}};
-        };
+        telling.more = [&](const std::vector<ReportSource>& sources) { return profile_files(options, parts, sources); };
         deliver_grid(parts, options.outputs, telling);
         return cells_code(parts);
       });
@@ -127,7 +132,6 @@ void add_profile(CLI::App& program, Action& action) {
     action = [options, &command] {
       ProfileRequest& each = options->grid.each;
       if (each.mode != RunMode::train) refuse_step_axes(command, "--mode infer: says nothing of it; drop it");
-      settle_models(options->grid.models, each.model_options);
       return run_profile(*options);
     };
   });

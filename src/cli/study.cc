@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <span>
 #include <system_error>
 
@@ -172,7 +173,7 @@ std::string screen_text(const Document& answers, const OutputOptions& outputs) {
 /// A cell's state words, for who reads while it runs.
 void say_parts(const std::vector<StudyPart>& parts, Progress& progress) {
   for (const StudyPart& part : parts) {
-    if (part.state == CellState::failed) progress.say(fmt::format("{}: {}", part.label, part.reason));
+    if (part.state == CellState::failed) progress.say(fmt::format("{}: {}", part_name(part), part.reason));
   }
 }
 
@@ -218,7 +219,7 @@ void report(const StudyFile& study, std::vector<StudyPart> parts, const StudyCom
   std::vector<ReportSource> sources = {{"answers", answers}};
   for (StudyPart& part : parts) {
     const bool says = part.document.tells() || !part.document.records.empty();
-    if (says) sources.push_back({std::move(part.label), std::move(part.document)});
+    if (says) sources.push_back({part_name(part), std::move(part.document)});
   }
   add_verdict(options.verdict, sources);
   const OwnTexts own = {{ReportFormat::terminal, [&] { return screen_text(sources.front().document, outputs); }}};
@@ -274,6 +275,17 @@ std::string kept_of(const std::string& grid, const StoreOptions& options) {
       .dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
+/// A store that cannot be read costs no result.
+void hand_on_kept(const StudyCommand& options, GridPart& all) {
+  try {
+    all.kept = kept_of(options.grid, options.store);
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::defect) throw;
+    all.sentences.push_back(fmt::format("{}: these results are printed, but not kept", error.what()));
+    if (all.code == 0) all.code = static_cast<int>(DoneCode::unsaved);
+  }
+}
+
 /// Of this part of the study; the store may be another one than was asked for.
 std::vector<CellCommand> commands_of(const StudyFile& study, const StudyCommand& options) {
   std::vector<CellCommand> commands = cell_commands(study, options.length, overrides_of(options));
@@ -289,20 +301,34 @@ GridPart measure_study(const StudyFile& study, const StudyCommand& options, std:
   place(commands, keeps ? studies_folder(options.store) : scratch.get()->path);
   Progress progress;
   const std::atomic<bool>& interrupted = watch_interrupts();
-  const StudyProgress telling{[&](const std::string& what, double left) { progress.show(what, left); }, &interrupted};
+  StudyProgress telling{[&](const std::string& what, double left) { progress.show(what, left); }, &interrupted};
+  if (!options.grid.empty()) telling.without = launcher_variables();  // Cells of training are none of its ranks.
   parts = run_study(study, commands, options.store.resumes ? Kept::taken_over : Kept::measured_anew, telling);
   say_parts(parts, progress);
   GridPart all = grid_part_of(parts, interrupted);
   all.sentences = progress.take();
-  if (keeps) all.kept = kept_of(options.grid, options.store);
+  if (keeps) hand_on_kept(options, all);
   return all;
+}
+
+/// Whether cells were measured by several.
+bool have_several_machines(const std::vector<GridPart>& measured) {
+  std::set<std::string> hosts;
+  for (const GridPart& one : measured) {
+    if (!one.more.empty()) hosts.insert(one.host);
+  }
+  return hosts.size() > 1;
 }
 
 /// Of all ranks.
 std::vector<StudyPart> parts_of_all(const std::vector<GridPart>& measured, const std::string& source) {
   std::vector<StudyPart> parts;
+  const bool names_machines = have_several_machines(measured);
   for (const GridPart& one : measured) {
-    for (const OrderedJson& part : one.more) parts.push_back(part_from(part, source));
+    for (const OrderedJson& json : one.more) {
+      parts.push_back(part_from(json, source));
+      if (names_machines) parts.back().machine = one.host;
+    }
   }
   return parts;
 }
@@ -319,7 +345,6 @@ int run_study_file(const StudyFile& study, const GridDivision& division, StudyCo
     options.outputs.html = studies_folder(options.store) / (fs::path(study.source).stem().string() + ".html");
   std::vector<StudyPart> own_parts;
   const auto measure = [&](const StoreOptions& store) {
-    if (!division.shard.empty()) leave_launcher();  // Cells of training are none of its ranks.
     StudyCommand own = options;
     own.store = store;
     return measure_study(study, own, own_parts);

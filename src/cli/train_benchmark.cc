@@ -85,7 +85,17 @@ void refuse_misfits_of_peers(const TrainBenchmarkCommand& options, const CLI::Ap
   if (options.request.device != "cpu") fail_user("--device: with --peers, which run on the processor, it is cpu");
 }
 
+void settle_benchmark(TrainBenchmarkRequest& request) {
+  std::vector<std::string> models;
+  for (const std::string& list : request.models) {
+    for (const std::string& model : split(list)) models.push_back(model);
+  }
+  settle_models(models, request.model_options);
+  request.models = models;
+}
+
 GridPart measure_steps(TrainBenchmarkCommand& options, const StoreOptions& store) {
+  settle_benchmark(options.request);
   Measuring measuring(store);
   return measuring.part(train_benchmark(
       options.request, [&] { return measuring.probe_machine(options.machine, options.request.device); },
@@ -148,6 +158,7 @@ int run_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
     RankBenchmarkRequest request;
     agreed(group, [&] {
       refuse_misfits_of_ranks(options.request, command);
+      settle_benchmark(options.request);
       request = rank_request(options);
     });
     const std::atomic<bool>& interrupted = watch_interrupts();
@@ -174,17 +185,8 @@ void add_train_benchmark(CLI::App& program, Action& action) {
   add_store_option(command, options->store);
   add_shard_options(command, options->shard);
   add_machine_options(command, options->machine);
-  command.callback([options, &action, &command] {
-    action = [options, &command] {
-      std::vector<std::string> models;
-      for (const std::string& list : options->request.models) {
-        for (const std::string& model : split(list)) models.push_back(model);
-      }
-      settle_models(models, options->request.model_options);
-      options->request.models = models;
-      return run_benchmark(*options, command);
-    };
-  });
+  command.callback(
+      [options, &action, &command] { action = [options, &command] { return run_benchmark(*options, command); }; });
 }
 
 }  // namespace assay

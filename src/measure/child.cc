@@ -31,10 +31,12 @@ bool is_of_measuring(std::string_view entry) {
 }
 
 /// The descriptor's inode lets a marker's writer see that a descriptor it inherited by chance is not this pipe.
-std::vector<std::string> environment_with_markers(int markers) {
+std::vector<std::string> environment_with_markers(int markers, const std::vector<std::string>& without) {
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (!is_of_measuring(*entry)) result.emplace_back(*entry);
+    const std::string_view text = *entry;
+    const bool is_left_out = std::ranges::find(without, text.substr(0, text.find('='))) != without.end();
+    if (!is_left_out && !is_of_measuring(text)) result.emplace_back(text);
   }
   struct stat facts {};
   if (markers < 0 || ::fstat(markers, &facts) != 0) return result;
@@ -67,7 +69,7 @@ class Child {
   ProgramStart start_of(int markers) const {
     const int output = kept_ ? kept_.get() : STDERR_FILENO;
     ProgramStart start{.words = command_.words,
-                       .environment = environment_with_markers(markers),
+                       .environment = environment_with_markers(markers, options_.without),
                        .output = output,
                        .error = output,
                        .kept = markers,

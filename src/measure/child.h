@@ -35,9 +35,10 @@ struct ChildOptions {
   std::function<void()> on_tick{};
   /// What the child wrote to the descriptor that ASSAY_MARKERS_FD names, as it came. Absent: the child gets none.
   std::function<void(std::string_view bytes)> on_markers{};
-  LeftBehind* left_behind = nullptr;  ///< Takes in what the child leaves running, while it runs; null: nobody.
-  double grace_s = 2;                 ///< After SIGINT of an interrupted child, until SIGKILL.
-  std::size_t program = 0;            ///< Which program's run it is, as left_behind tells them.
+  LeftBehind* left_behind = nullptr;   ///< Takes in what the child leaves running, while it runs; null: nobody.
+  double grace_s = 2;                  ///< After SIGINT of an interrupted child, until SIGKILL.
+  std::size_t program = 0;             ///< Which program's run it is, as left_behind tells them.
+  std::vector<std::string> without{};  ///< Names of what it is not handed on of this process's environment.
 };
 
 /// One run.

@@ -95,6 +95,17 @@ TEST(RunChild, WithoutAReaderThereIsNoMarkerDescriptor) {
   EXPECT_EQ(run.output_end, "[]\n") << "one that was meant for this process is not handed on";
 }
 
+TEST(RunChild, IsNotHandedOnWhatItIsToDoWithout) {
+  ::setenv("ASSAY_TEST_KEPT", "kept", 1);
+  ::setenv("ASSAY_TEST_LEFT", "left", 1);
+  ChildOptions options;
+  options.without = {"ASSAY_TEST_LEFT"};
+  const ChildRun run = run_text("echo \"[$ASSAY_TEST_KEPT$ASSAY_TEST_LEFT]\"", options);
+  ::unsetenv("ASSAY_TEST_KEPT");
+  ::unsetenv("ASSAY_TEST_LEFT");
+  EXPECT_EQ(run.output_end, "[kept]\n");
+}
+
 TEST(RunChild, AnInterruptEndsTheWholeTree) {
   std::atomic<bool> interrupted = false;
   ChildOptions options;

@@ -47,6 +47,19 @@ TEST(Group, RankZeroGathersWhatIsLongInComing) {
   }
 }
 
+/// The launcher interrupts who is left; nothing else tells of a rank that is gone with its machine.
+TEST(Group, WhoIsInterruptedWaitsNotForEver) {
+  const std::atomic<bool> interrupted = true;
+  std::atomic<bool> gave_up = false;
+  run_as_ranks(2, [&](Group& group) {
+    if (group.rank() == 0) {
+      EXPECT_THROW(gather_in_patience(group, "", &interrupted), RankLost);
+      gave_up = true;
+    }
+    while (!gave_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+}
+
 /// Ranks may get to the channels in any order: those of one channel alone are matched.
 TEST(Group, ChannelsDoNotWaitForOneAnother) {
   run_as_ranks(2, [](Group& group) {

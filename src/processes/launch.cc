@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -63,9 +64,10 @@ bool is_launched() {
          std::getenv(pmix_rank) != nullptr;
 }
 
-void leave_launcher() {
-  for (const char* name : counts) ::unsetenv(name);
-  ::unsetenv(pmix_rank);
+std::vector<std::string> launcher_variables() {
+  std::vector<std::string> names(std::begin(counts), std::end(counts));
+  names.emplace_back(pmix_rank);
+  return names;
 }
 
 bool is_launched_as_rank() {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "processes/group.h"
 
@@ -19,8 +21,8 @@ bool has_joined_ranks();
 /// Whether launched_group() can make this process a rank of several: Open MPI's mpirun or another launcher by PMIx
 /// started it, and the module is there. For work that goes on without.
 bool can_join_ranks();
-/// Takes its words out of the environment, so that programs which this one starts are none of its ranks.
-void leave_launcher();
+/// Names of the environment that make a program a rank: without them, one that this one starts is none.
+std::vector<std::string> launcher_variables();
 
 /// The group that this process was started in; a single process where no launcher started it as one of several, which
 /// costs a look at the environment. Throws Error(lacking), which says how to get it, where the build has no MPI. Call

@@ -16,32 +16,39 @@ bool shows_nothing(const GridPart& part) {
   return !part.document || (part.document->records.empty() && part.document->tables.empty());
 }
 
-std::string label_of(const GridPart& part) {
+std::string part_label(const GridPart& part) {
   return part.shard.empty() ? part.host : fmt::format("{}, shard {}", part.host, part.shard);
 }
 
-/// A document that is made anew of its records.
-Document records_alone(const Document& document) {
-  Document bare;
-  bare.subject.schema = document.subject.schema;
-  bare.machine = document.machine;
-  bare.records = document.records;
-  return bare;
+/// What is made anew of all records, and what the studies found in theirs.
+void join_part(Document&& part, Document& all) {
+  std::ranges::move(part.records, std::back_inserter(all.records));
+  std::ranges::move(part.findings, std::back_inserter(all.findings));
 }
 
-/// Parts of the machine's first one, in the order of their shards.
+/// One machine's parts in the order of their shards; a part that has no other beside it is whole as it is.
+Document joined_parts(std::span<GridPart* const> parts, const JoinRecords& join) {
+  Document& first = *parts.front()->document;
+  if (parts.size() == 1) return std::move(first);
+  Document all;
+  all.subject.schema = first.subject.schema;
+  all.machine = first.machine;
+  for (GridPart* const part : parts) join_part(std::move(*part->document), all);
+  return join(std::move(all));
+}
+
 std::vector<PlacedDocument> joined_by_machine(std::vector<GridPart>& parts, const JoinRecords& join) {
-  std::vector<PlacedDocument> wholes;
+  std::vector<std::pair<std::string, std::vector<GridPart*>>> machines;
   for (GridPart& part : parts) {
-    const auto whole = std::ranges::find(wholes, part.host, &PlacedDocument::label);
-    if (whole == wholes.end()) {
-      wholes.push_back({part.host, records_alone(*part.document)});
-      continue;
-    }
-    std::move(part.document->records.begin(), part.document->records.end(),
-              std::back_inserter(whole->document.records));
+    const auto known = std::ranges::find_if(machines, [&](const auto& one) { return one.first == part.host; });
+    if (known == machines.end())
+      machines.push_back({part.host, {&part}});
+    else
+      known->second.push_back(&part);
   }
-  for (PlacedDocument& one : wholes) one.document = join(std::move(one.document));
+  std::vector<PlacedDocument> wholes;
+  wholes.reserve(machines.size());
+  for (const auto& [host, its] : machines) wholes.push_back({host, joined_parts(its, join)});
   return wholes;
 }
 
@@ -58,6 +65,19 @@ ExchangedRun run_of(const GridPart& part, std::size_t rank) {
   one.records.reserve(part.document->records.size());
   for (const Record& record : part.document->records) one.records.push_back({0, 0, origin.date, record});
   return one;
+}
+
+/// Whether it ran to its end: then no more comes of it, though it may have made no record.
+bool has_ended_well(const GridPart& part) {
+  return part.document && part.code != static_cast<int>(ExitCode::interrupted);
+}
+
+bool is_of_part_that_ended(const MissingPart& missing, std::span<const GridPart> parts) {
+  constexpr std::string_view before = "shard ";
+  if (!missing.part.starts_with(before)) return false;
+  const std::optional<Shard> shard = parse_shard(missing.part.substr(before.size()));
+  return shard && shard->index <= std::ssize(parts) &&
+         has_ended_well(parts[static_cast<std::size_t>(shard->index) - 1]);
 }
 
 /// Of a grid that makes no records.
@@ -86,7 +106,7 @@ std::vector<PlacedDocument> documents_of(std::vector<GridPart> parts, const Join
   if (join) return joined_by_machine(parts, join);
   std::vector<PlacedDocument> documents;
   documents.reserve(parts.size());
-  for (GridPart& part : parts) documents.push_back({label_of(part), std::move(*part.document)});
+  for (GridPart& part : parts) documents.push_back({part_label(part), std::move(*part.document)});
   return documents;
 }
 
@@ -96,8 +116,10 @@ std::vector<MissingPart> missing_parts(std::span<const GridPart> parts, const Gr
     if (parts[rank].document) runs.push_back(run_of(parts[rank], rank));
   }
   const bool has_records = std::ranges::any_of(runs, [](const ExchangedRun& run) { return !run.records.empty(); });
-  if (has_records) return missing_parts(fleet_of(std::move(runs)));
-  return division.part ? shards_without_document(parts, division.grid) : std::vector<MissingPart>{};
+  if (!has_records) return division.part ? shards_without_document(parts, division.grid) : std::vector<MissingPart>{};
+  std::vector<MissingPart> missing = missing_parts(fleet_of(std::move(runs)));
+  std::erase_if(missing, [&](const MissingPart& one) { return is_of_part_that_ended(one, parts); });
+  return missing;
 }
 
 std::vector<std::string> failures_of(std::span<const GridPart> parts) {

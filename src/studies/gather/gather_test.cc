@@ -115,6 +115,51 @@ TEST(Gather, MachinesStayApartAndSoDoDocumentsThatTellMoreThanRecords) {
   EXPECT_EQ(apart[2].label, "one, shard 3/3");
 }
 
+TEST(Gather, AMachinesOnlyDocumentIsWholeAndWhatStudiesFoundStays) {
+  std::vector<GridPart> parts = {gathered_part("fp32", "1/3"), gathered_part("bf16", "2/3", "two"),
+                                 gathered_part("int8", "3/3")};
+  for (GridPart& part : parts) {
+    part.document->findings = {{.rule = "of the study", .text = part.shard}};
+    part.document->tables.emplace_back();
+  }
+  const std::vector<PlacedDocument> machines = documents_of(parts, [](Document all) { return all; });
+  ASSERT_EQ(machines.size(), 2U);
+  EXPECT_EQ(machines[0].document.findings.size(), 2U);
+  EXPECT_EQ(machines[0].document.tables.size(), 0U);
+  EXPECT_EQ(machines[1].document.findings.size(), 1U);
+  EXPECT_EQ(machines[1].document.tables.size(), 1U);
+}
+
+TEST(Gather, APartThatEndedWithoutRecordsIsNotMissing) {
+  std::vector<GridPart> parts = {gathered_part("fp32", "1/3"), gathered_part("bf16", "2/3"),
+                                 gathered_part("int8", "3/3")};
+  parts[1].document->records.clear();
+  EXPECT_TRUE(missing_parts(parts, {}).empty());
+  parts[1].code = static_cast<int>(ExitCode::interrupted);
+  const std::vector<MissingPart> missing = missing_parts(parts, {});
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_EQ(missing[0].part, "shard 2/3");
+}
+
+TEST(Gather, APartThatCannotBeReadIsItsRanksFailureAlone) {
+  const std::vector<RankPlace> places = {{"a", "x"}, {"b", "y"}};
+  run_as_ranks(2, [&](Group& group) {
+    std::vector<GridPart> parts;
+    const auto measure = [&] {
+      GridPart part = gathered_part("fp32", std::to_string(group.rank() + 1) + "/2");
+      if (group.rank() == 1) part.document->sentences = {{.key = "records", .texts = {"no record"}}};
+      return part;
+    };
+    measure_in_turns(group, places, measure, parts);
+    if (group.rank() > 0) return;
+    EXPECT_TRUE(parts[0].document && parts[0].failure.empty());
+    EXPECT_FALSE(parts[1].document);
+    const std::vector<std::string> failures = failures_of(parts);
+    ASSERT_EQ(failures.size(), 1U);
+    EXPECT_TRUE(failures[0].starts_with("rank 1: y: ")) << failures[0];
+  });
+}
+
 TEST(Gather, APartComesAsItWasSent) {
   GridPart part = gathered_part("bf16", "1/2");
   part.code = 130;
@@ -154,6 +199,23 @@ TEST(Gather, WhatCameBeforeARankWasLostIsThere) {
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_TRUE(parts[0].document && parts[1].document);
   EXPECT_FALSE(parts[2].document);
+}
+
+TEST(Gather, WhatRankZeroFoundIsThereThoughARankElsewhereIsLost) {
+  const std::vector<RankPlace> places = {{"a", "x"}, {"b", "y"}};
+  std::vector<GridPart> parts;
+  const auto body = [&](Group& group) {
+    std::vector<GridPart> others;
+    const auto measure = [&] {
+      if (group.rank() == 1) throw RankLost({1, "has died"});
+      return gathered_part("fp32", "1/2");
+    };
+    measure_in_turns(group, places, measure, group.rank() == 0 ? parts : others);
+  };
+  EXPECT_THROW(run_as_ranks(2, body), RankLost);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_TRUE(parts[0].document);
+  EXPECT_EQ(parts[0].host, "x");
 }
 
 }  // namespace

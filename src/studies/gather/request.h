@@ -6,23 +6,19 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "processes/group.h"
 #include "results/document.h"
 #include "studies/fleet/machines.h"
+#include "studies/shared/rank_place.h"
 #include "studies/shared/shard.h"
 
 namespace assay {
 
 // A grid whose parts are measured by the ranks of a group, and told by rank 0.
 
-/// Where a rank runs.
-struct RankPlace {
-  std::string system = {};  ///< With whom it shares processors, memory and files: this start of the kernel.
-  std::string host = {};    ///< As records name the machine.
-};
-RankPlace this_place();
-/// Of all ranks. Throws a SharedError that names the first rank that was asked for another grid than rank 0.
+/// Where all ranks run. Throws a SharedError that names the first rank that was asked for another grid than rank 0.
 std::vector<RankPlace> meet_for_grid(Group& group, const std::string& grid);
 
 /// In which turn each rank measures, from 0: those of one system in the order of their ranks, for they would disturb
@@ -44,19 +40,21 @@ std::string to_text(const GridPart& part);
 /// Throws a user error that names `source`.
 GridPart grid_part_from(const std::string& text, const std::string& source);
 
-/// Calls `measure` on every rank when its turn is there; the others wait in patience. On rank 0 `parts` then has what
-/// all measured, by rank, whatever errors some ended in; when this throws RankLost, what came before.
+/// Calls `measure` on every rank when its turn is there; the others wait in patience, those that are interrupted not
+/// for long. On rank 0 `parts` then has what all measured, by rank, whatever errors some ended in; when this throws
+/// RankLost, its own part and what came before.
 void measure_in_turns(Group& group, std::span<const RankPlace> places, const std::function<GridPart()>& measure,
-                      std::vector<GridPart>& parts);
+                      std::vector<GridPart>& parts, InterruptFlag interrupted = nullptr);
 
 /// A document, and of which parts it is.
 struct PlacedDocument {
   std::string label = {};  ///< The machine; where it has several documents, the shard as well.
   Document document = {};
 };
-/// Makes one document of several parts' records, which are all that it holds beside the machine.
+/// Makes one document of several parts' records and findings, which are all that it holds beside the machine.
 using JoinRecords = std::function<Document(Document records)>;
-/// What is to be shown: a machine's parts as one document, where `join` makes one of them, else each by itself.
+/// What is to be shown: a machine's parts as one document, where there are several and `join` makes one of them, else
+/// each by itself.
 std::vector<PlacedDocument> documents_of(std::vector<GridPart> parts, const JoinRecords& join);
 
 /// What of the grid these parts, by rank, lack, with the commands that measure it.

@@ -3,8 +3,6 @@
 #include <new>
 
 #include "base/error.h"
-#include "hardware/host.h"
-#include "hardware/system_files.h"
 #include "processes/gather.h"
 #include "results/document.h"
 #include "studies/gather/request.h"
@@ -31,29 +29,31 @@ GridPart measured_or_failed(const std::function<GridPart()>& measure) {
   }
 }
 
-std::string text_in(const Json& json, const char* key) {
+/// One that cannot be read is a failed part of its rank and costs nothing of the others.
+GridPart part_that_came(const std::string& text, const std::string& host) {
+  GridPart part = measured_or_failed([&] { return grid_part_from(text, host); });
+  part.host = host;
+  return part;
+}
+
+std::string gathered_text(const Json& json, const char* key) {
   return json.at(key).get<std::string>();
 }
 
 GridPart grid_part_read(const Json& json, const std::string& source) {
   GridPart part;
-  part.shard = text_in(json, "shard");
-  part.host = text_in(json, "host");
+  part.shard = gathered_text(json, "shard");
+  part.host = gathered_text(json, "host");
   part.code = json.at("code").get<int>();
-  part.failure = text_in(json, "failure");
+  part.failure = gathered_text(json, "failure");
   json.at("sentences").get_to(part.sentences);
-  part.kept = text_in(json, "kept");
+  part.kept = gathered_text(json, "kept");
   part.more = OrderedJson(json.at("more"));
   if (!json.at("document").is_null()) part.document = document_from_json(json.at("document"), source);
   return part;
 }
 
 }  // namespace
-
-RankPlace this_place() {
-  const std::string& host = this_host().name;
-  return {.system = read_text("/proc/sys/kernel/random/boot_id").value_or(host), .host = host};
-}
 
 std::vector<RankPlace> meet_for_grid(Group& group, const std::string& grid) {
   const RankPlace mine = this_place();
@@ -66,8 +66,8 @@ std::vector<RankPlace> meet_for_grid(Group& group, const std::string& grid) {
   for (const Json& its : all) {
     if (its.at("grid") != all.front().at("grid"))
       throw SharedError(ExitCode::user, fmt::format("rank {}: was asked for another grid than rank 0: {}",
-                                                    places.size(), text_in(its, "grid")));
-    places.push_back({text_in(its, "system"), text_in(its, "host")});
+                                                    places.size(), gathered_text(its, "grid")));
+    places.push_back({gathered_text(its, "system"), gathered_text(its, "host")});
   }
   return places;
 }
@@ -98,20 +98,23 @@ GridPart grid_part_from(const std::string& text, const std::string& source) {
 }
 
 void measure_in_turns(Group& group, std::span<const RankPlace> places, const std::function<GridPart()>& measure,
-                      std::vector<GridPart>& parts) {
+                      std::vector<GridPart>& parts, InterruptFlag interrupted) {
   const std::vector<int> turns = measuring_turns(places);
   const auto mine = static_cast<std::size_t>(group.rank());
   if (group.rank() == 0) parts.resize(places.size());
   for (int turn = 0; turn <= std::ranges::max(turns); ++turn) {
-    GridPart part;
-    if (turns[mine] == turn) part = measured_or_failed(measure);
-    part.host = places[mine].host;
-    const std::vector<std::string> came = gather_in_patience(group, turns[mine] == turn ? to_text(part) : "");
-    for (std::size_t rank = 0; rank < came.size(); ++rank) {
-      if (rank == mine && turns[mine] == turn)
-        parts[rank] = std::move(part);
-      else if (!came[rank].empty())
-        parts[rank] = grid_part_from(came[rank], fmt::format("rank {}", rank));
+    std::string text;
+    if (turns[mine] == turn) {
+      GridPart part = measured_or_failed(measure);
+      part.host = places[mine].host;
+      if (group.rank() == 0)
+        parts.front() = std::move(part);  // Before others are waited for, of whom one may be lost.
+      else
+        text = to_text(part);
+    }
+    const std::vector<std::string> came = gather_in_patience(group, text, interrupted);
+    for (std::size_t rank = 1; rank < came.size(); ++rank) {
+      if (!came[rank].empty()) parts[rank] = part_that_came(came[rank], places[rank].host);
     }
   }
 }

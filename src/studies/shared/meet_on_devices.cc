@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernels/gpu_bus_id.h"
-#include "studies/gather/request.h"
+#include "studies/shared/rank_place.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "hardware/system_files.h"
-#include "studies/gather/request.h"
+#include "studies/shared/rank_place.h"
 
 namespace assay {
 

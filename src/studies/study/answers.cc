@@ -80,7 +80,7 @@ std::vector<std::string> unusable(std::span<const StudyPart> parts) {
   std::vector<std::string> sentences;
   for (const StudyPart& part : parts) {
     const std::string words = unusable_words(part.document);
-    if (!words.empty()) sentences.push_back(fmt::format("{}: {}", part.label, words));
+    if (!words.empty()) sentences.push_back(fmt::format("{}: {}", part_name(part), words));
   }
   return sentences;
 }
@@ -89,7 +89,7 @@ std::vector<std::string> not_measured(std::span<const StudyPart> parts) {
   std::vector<std::string> sentences;
   for (const StudyPart& part : parts) {
     if (!part.reason.empty())
-      sentences.push_back(fmt::format("{} ({}): {}", part.label, name(part.state), part.reason));
+      sentences.push_back(fmt::format("{} ({}): {}", part_name(part), name(part.state), part.reason));
   }
   return sentences;
 }
@@ -128,19 +128,27 @@ void add_facts(Document& document, std::span<const StudyPart> parts) {
   add("random weights", random_words(parts));
 }
 
+std::string kind_of_cell(const StudyFile& study, const std::string& cell) {
+  const auto found = std::ranges::find(study.cells, cell, &StudyCell::name);
+  return found == study.cells.end() ? "" : found->kind;
+}
+
 Table cell_table(const StudyFile& study, std::span<const StudyPart> parts) {
   Table table{.key = "cells", .caption = "Cells", .detail = Detail::details};
   table.columns = {
       label_column("cell"), {.key = "kind"}, {.key = "state"}, {.key = "reason"}, {.key = "seconds", .unit = "s"}};
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const StudyPart& part = parts[i];
-    add_row(table, {part.label, study.cells[i].kind, name(part.state), text_or_absent(part.reason),
+  for (const StudyPart& part : parts) {
+    add_row(table, {part_name(part), kind_of_cell(study, part.label), name(part.state), text_or_absent(part.reason),
                     part.seconds > 0 ? Table::Cell(part.seconds) : Table::Cell(Absent{})});
   }
   return table;
 }
 
 }  // namespace
+
+std::string part_name(const StudyPart& part) {
+  return part.machine.empty() ? part.label : fmt::format("{} on {}", part.label, part.machine);
+}
 
 Document answers_document(const StudyFile& study, std::span<const StudyPart> parts) {
   Document document{.subject = {.schema = "assay-study-1", .title = study.title}};

@@ -35,6 +35,26 @@ StudyOutcome verdict_on_rows(const StudyExpectation& expectation, std::vector<Re
   return verdict_on(expectation, parts_of(std::move(records))).verdict;
 }
 
+/// A part of a study, and cells that two machines have measured.
+TEST(StudyAnswers, CellsAreKnownByTheirNames) {
+  StudyFile study;
+  study.cells.resize(2);
+  study.cells[0].name = "one";
+  study.cells[0].kind = "bench";
+  study.cells[1].name = "two";
+  study.cells[1].kind = "memory";
+  std::vector<StudyPart> parts(3);
+  parts[0].label = parts[1].label = "two";
+  parts[1].machine = "node2";
+  parts[2].label = "one";
+  const Json cells = Json(to_json(answers_document(study, parts)).at("cells"));
+  ASSERT_EQ(cells.size(), 3U);
+  EXPECT_EQ(cells[0].at("kind"), "memory");
+  EXPECT_EQ(cells[1].at("kind"), "memory");
+  EXPECT_EQ(cells[1].at("cell"), "two on node2");
+  EXPECT_EQ(cells[2].at("kind"), "bench");
+}
+
 TEST(StudyVerdicts, AnExpectationHoldsWhereAllOfTheIntervalsDo) {
   const Record fp32 = row_of_study("fp32", 10, 1);
   EXPECT_EQ(verdict_on_rows(faster("bf16", "fp32"), {fp32, row_of_study("bf16", 8, 0.5)}), StudyOutcome::as_expected);

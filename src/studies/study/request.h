@@ -41,12 +41,16 @@ struct StudyPart {
   int exit_code = 0;        ///< Of the run that failed.
   double seconds = 0;
   Document document = {};
+  std::string machine = {};  ///< That measured it, where several measured cells.
 };
+/// As it is told: the cell's name, and the machine where one is named.
+std::string part_name(const StudyPart& part);
 
 /// What running cells tells while it does.
 struct StudyProgress {
   std::function<void(const std::string& what, double seconds_left)> show;
   InterruptFlag interrupted = nullptr;
+  std::vector<std::string> without = {};  ///< Names of this process's environment that cells are not handed on.
 };
 
 /// Runs each cell in a process of its own, one after the other: one that dies takes no other with it, and each finds
@@ -68,7 +72,7 @@ struct CellCost {
 CellCost expected_cost(const CellCommand& cell, std::span<const StudyOption> options);
 
 /// Answers first: a verdict for each expectation, an answer for each question, what was not measured and which figures
-/// are not to be used.
+/// are not to be used. `parts`: of any of the study's cells, of several machines too.
 Document answers_document(const StudyFile& study, std::span<const StudyPart> parts);
 
 }  // namespace assay

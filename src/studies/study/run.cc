@@ -176,6 +176,7 @@ class StudyRun {
     ChildOptions options;
     options.interrupted = progress_.interrupted;
     options.tick_s = 0.5;
+    options.without = progress_.without;
     options.grace_s = 20;  // A cell ends with what it has once the pass that it is in has ended.
     const double begin_s = now_s();
     options.on_tick = [this, &command, begin_s] {

@@ -236,8 +236,10 @@ class TrainingRun {
   void say_what_is_in_vain() const {
     const std::string in_vain = recomputation_in_vain(model_.config, options_);
     if (in_vain.empty()) return;
+    const Plan* const plan = trainer_.step_plan();
+    if (plan == nullptr) return say(in_vain);  // A rank that has had no rows yet.
     say(fmt::format("{}; its buffers take {} with it and without", in_vain,
-                    format_bytes(static_cast<double>(trainer_.step_plan()->arena_bytes()))));
+                    format_bytes(static_cast<double>(plan->arena_bytes()))));
   }
 
   void tell(const StepResult& result) {
