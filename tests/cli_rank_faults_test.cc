@@ -34,7 +34,7 @@ class RankFaults : public CliMpi {
 #endif
     ::setenv("OMP_WAIT_POLICY", "passive", 1);  // The program then does not start itself anew.
     CliMpi::SetUp();
-    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "10", 1);  // On a busy machine, who is left needs time to tell.
+    ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "5", 1);  // On a busy machine, who is left needs time to tell.
   }
 
   static Arguments phases(const std::string& out) {

@@ -28,7 +28,7 @@ int run_attention(AttentionCommand& options) {
   return run_grid(
       {options.shard, options.request.division, options.store, options.outputs},
       [&](const StoreOptions& store) { return measure_attention(options, store); },
-      [&](std::vector<GridPart> parts) {
+      [&](const std::vector<GridPart>& parts) {
         deliver_grid(parts, options.outputs);
         return grid_code(parts);
       });

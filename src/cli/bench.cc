@@ -290,7 +290,7 @@ int run_bench(BenchCommand& options) {
   return run_grid(
       {options.shard, options.request.division, options.store, options.outputs},
       [&](const StoreOptions& store) { return measure_bench(options, store); },
-      [&](std::vector<GridPart> parts) {
+      [&](const std::vector<GridPart>& parts) {
         deliver_grid(parts, options.outputs, telling);
         return grid_code(parts);
       });

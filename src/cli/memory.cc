@@ -54,7 +54,7 @@ int run_memory(MemoryCommand& options) {
   return run_grid(
       {options.shard, options.request.division, {.file = "none"}, options.outputs},
       [&](const StoreOptions& /*store*/) { return predict_memory(options); },
-      [&](std::vector<GridPart> parts) {
+      [&](const std::vector<GridPart>& parts) {
         deliver_grid(parts, options.outputs, telling);
         return cells_code(parts);
       });

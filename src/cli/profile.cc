@@ -89,7 +89,7 @@ int run_profile(ProfileCommand& options) {
   return run_grid(
       {options.shard, options.grid.division, {.file = "none"}, options.outputs},
       [&](const StoreOptions& /*store*/) { return measure_profile(options); },
-      [&](std::vector<GridPart> parts) {
+      [&](const std::vector<GridPart>& parts) {
         GridTelling telling;
         telling.more = [&](const std::vector<ReportSource>& sources) { return profile_files(options, parts, sources); };
         deliver_grid(parts, options.outputs, telling);

@@ -67,7 +67,7 @@ int run_sensitivity(SensitivityCommand& options) {
   return run_grid(
       {options.shard, division, {.file = "none"}, options.outputs},
       [&](const StoreOptions& /*store*/) { return measure_sensitivity(options, division); },
-      [&](std::vector<GridPart> parts) {
+      [&](const std::vector<GridPart>& parts) {
         deliver_grid(parts, options.outputs);
         return grid_code(parts);
       });

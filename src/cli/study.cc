@@ -190,8 +190,13 @@ int exit_code_of(const std::vector<StudyPart>& parts, bool is_interrupted) {
 }
 
 /// Where cells' documents are kept: beside the store.
+fs::path studies_path(const StoreOptions& store) {
+  return fs::absolute(store_file(store)).parent_path() / "studies";
+}
+
+/// Makes it: of a study that is refused none is left.
 fs::path studies_folder(const StoreOptions& store) {
-  const fs::path folder = fs::absolute(store_file(store)).parent_path() / "studies";
+  const fs::path folder = studies_path(store);
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail_user("{}: {}; --store names another place, or none", folder.string(), error.message());
@@ -342,7 +347,7 @@ int run_study_file(const StudyFile& study, const GridDivision& division, StudyCo
   const bool keeps = options.store.file != "none";
   if (options.store.resumes && !keeps) fail_user("--resume: --store none has nothing to resume");
   if (keeps && options.outputs.empty())
-    options.outputs.html = studies_folder(options.store) / (fs::path(study.source).stem().string() + ".html");
+    options.outputs.html = studies_path(options.store) / (fs::path(study.source).stem().string() + ".html");
   std::vector<StudyPart> own_parts;
   const auto measure = [&](const StoreOptions& store) {
     StudyCommand own = options;
@@ -350,6 +355,7 @@ int run_study_file(const StudyFile& study, const GridDivision& division, StudyCo
     return measure_study(study, own, own_parts);
   };
   const auto tell_all = [&](const std::vector<GridPart>& parts) {
+    if (keeps) studies_folder(options.store);
     report(study, parts.size() == 1 ? std::move(own_parts) : parts_of_all(parts, study.source), options);
     return code_of_all(parts);
   };

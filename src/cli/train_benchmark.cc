@@ -108,7 +108,7 @@ int run_train_benchmark(TrainBenchmarkCommand& options, const CLI::App& command)
   return run_grid(
       {options.shard, options.request.division, options.store, options.outputs},
       [&](const StoreOptions& store) { return measure_steps(options, store); },
-      [&](std::vector<GridPart> parts) {
+      [&](const std::vector<GridPart>& parts) {
         deliver_grid(parts, options.outputs, {.join = steps_document});
         return grid_code(parts);
       });
