@@ -125,21 +125,21 @@ void tell_failures(const std::vector<GridPart>& parts) {
   for (const std::string& line : lines) complain(line);
 }
 
-int tell_of_all(std::vector<GridPart> parts, const GridCommand& command, const TellGrid& tell_grid) {
+int tell_of_all(const std::vector<GridPart>& parts, const GridCommand& command, const TellGrid& tell_grid) {
   tell_sentences(parts);
   tell_failures(parts);
   const bool is_kept = take_over_kept(parts, command.store);
   tell_missing(parts, command.division);
   const auto failed = std::ranges::find_if(parts, [](const GridPart& part) { return !part.failure.empty(); });
   const int failure = failed == parts.end() ? 0 : failed->code;
-  const int code = tell_grid(std::move(parts));
+  const int code = tell_grid(parts);
   if (failure != 0 || is_kept) return failure != 0 ? failure : code;
   return code != 0 ? code : static_cast<int>(DoneCode::unsaved);
 }
 
 /// A rank is gone, and the launcher ends the others about a second later: what came before is written at once.
-[[noreturn]] void end_with_what_came(const RankLost& lost, std::vector<GridPart> parts, const GridCommand& command,
-                                     const TellGrid& tell_grid) {
+[[noreturn]] void end_with_what_came(const RankLost& lost, const std::vector<GridPart>& parts,
+                                     const GridCommand& command, const TellGrid& tell_grid) {
   if (std::ranges::none_of(parts, has_document)) {
     tell_sentences(parts);
     for (const std::string& line : failures_of(parts)) complain(line);
@@ -147,7 +147,7 @@ int tell_of_all(std::vector<GridPart> parts, const GridCommand& command, const T
   }
   command.outputs.readers = Readers::none;
   try {
-    tell_of_all(std::move(parts), command, tell_grid);
+    tell_of_all(parts, command, tell_grid);
   } catch (const Error& error) {
     complain(error.what());
   }
@@ -178,7 +178,7 @@ int run_as_rank(Group& group, const GridCommand& command, const MeasureGrid& mea
         group, places, [&] { return measure_part(command, store, measure, interrupted); }, parts, interrupted);
   } catch (const RankLost& lost) {
     if (group.rank() > 0) throw;
-    end_with_what_came(lost, std::move(parts), command, tell_grid);
+    end_with_what_came(lost, parts, command, tell_grid);
   }
   int code = 0;
   agreed(group, [&] {
@@ -186,7 +186,7 @@ int run_as_rank(Group& group, const GridCommand& command, const MeasureGrid& mea
     for (const std::string& words : {binding_words(), turn_words(places)}) {
       if (!words.empty()) parts.front().sentences.push_back(words);
     }
-    code = tell_of_all(std::move(parts), command, tell_grid);
+    code = tell_of_all(parts, command, tell_grid);
   });
   return code;
 }
@@ -203,7 +203,7 @@ int run_alone(const GridCommand& command, const MeasureGrid& measure, const Tell
   std::vector<GridPart> parts;
   parts.push_back(measure(command.store));
   tell_sentences(parts);
-  return tell_grid(std::move(parts));
+  return tell_grid(parts);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ struct GridCommand {
 /// Measures this process's part and keeps it in that store.
 using MeasureGrid = std::function<GridPart(const StoreOptions& store)>;
 /// Shows and writes what was measured; the exit code.
-using TellGrid = std::function<int(std::vector<GridPart> parts)>;
+using TellGrid = std::function<int(const std::vector<GridPart>& parts)>;
 
 /// Measures and tells. With `--shard auto` or `--every-machine` under a launcher whose ranks can be joined, the ranks
 /// of one machine measure in turns and rank 0 tells what all have found, takes over what was kept elsewhere and lists

@@ -255,10 +255,8 @@ StudyPart part_from(const OrderedJson& text, const std::string& source) {
   return part;
 }
 
-/// For the part of a grid that others tell of: what ran here, and its records by themselves.
-GridPart grid_part_of(const std::vector<StudyPart>& parts, bool is_interrupted) {
-  GridPart all;
-  all.code = exit_code_of(parts, is_interrupted);
+/// For a grid that another process may tell of: what ran here, and its records by themselves.
+void hand_on_parts(const std::vector<StudyPart>& parts, GridPart& all) {
   all.more = OrderedJson::array();
   Document& records = all.document.emplace();
   records.origin = run_origin();
@@ -267,7 +265,6 @@ GridPart grid_part_of(const std::vector<StudyPart>& parts, bool is_interrupted) 
     if (records.machine.empty()) records.machine = part.document.machine;
     records.records.insert(records.records.end(), part.document.records.begin(), part.document.records.end());
   }
-  return all;
 }
 
 /// What cells of the grid have kept, for another store.
@@ -307,10 +304,13 @@ GridPart measure_study(const StudyFile& study, const StudyCommand& options, std:
   Progress progress;
   const std::atomic<bool>& interrupted = watch_interrupts();
   StudyProgress telling{[&](const std::string& what, double left) { progress.show(what, left); }, &interrupted};
-  if (!options.grid.empty()) telling.without = launcher_variables();  // Cells of training are none of its ranks.
+  const bool is_divided = !options.grid.empty();
+  if (is_divided) telling.without = launcher_variables();  // Cells of training are none of its ranks.
   parts = run_study(study, commands, options.store.resumes ? Kept::taken_over : Kept::measured_anew, telling);
   say_parts(parts, progress);
-  GridPart all = grid_part_of(parts, interrupted);
+  GridPart all;
+  all.code = exit_code_of(parts, interrupted);
+  if (is_divided) hand_on_parts(parts, all);
   all.sentences = progress.take();
   if (keeps) hand_on_kept(options, all);
   return all;

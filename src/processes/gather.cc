@@ -47,8 +47,7 @@ void finish_in_patience(Exchange& exchange, InterruptFlag interrupted) {
   std::chrono::milliseconds waited(0);
   while (!exchange.test()) {
     if (waited >= most_when_interrupted)
-      throw RankLost(
-          {-1, fmt::format("or another: no answer {} ms after an interrupt", most_when_interrupted.count())});
+      throw RankLost({-1, fmt::format("gave no answer within {} ms of an interrupt", most_when_interrupted.count())});
     std::this_thread::sleep_for(between_looks);
     if (is_set(interrupted)) waited += between_looks;
   }

@@ -24,7 +24,9 @@ class RankLost : public Error {
  public:
   /// `more`: of the sentence, not of what is handed on.
   explicit RankLost(RankEnding of_rank, const std::string& more = "")
-      : Error(ExitCode::lacking, fmt::format("rank {} {}{}", of_rank.rank, of_rank.why, more)),
+      : Error(ExitCode::lacking,
+              fmt::format("{} {}{}", of_rank.rank < 0 ? "a rank" : fmt::format("rank {}", of_rank.rank), of_rank.why,
+                          more)),
         ending(std::move(of_rank)) {}
   RankEnding ending;
 };

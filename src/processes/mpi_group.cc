@@ -79,8 +79,7 @@ class Watch {
     for (const Neighbour& one : neighbours_) {
       if (!is_alive(one.process)) throw RankLost({one.rank, fmt::format("(process {}) has died", one.process)});
     }
-    if (now - since_s > patience_s_)
-      throw RankLost({-1, fmt::format("or another: no answer for {:.0f} s", patience_s_)});
+    if (now - since_s > patience_s_) throw RankLost({-1, fmt::format("gave no answer for {:.0f} s", patience_s_)});
   }
 
  private:
