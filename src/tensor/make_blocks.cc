@@ -63,12 +63,13 @@ float stored_scale(const BlockMaker& maker, float scale) {
 
 /// Of the codes that are nearest with that scale.
 float squared_error(const Group& group, float scale, const Levels& levels) {
-  const auto [x, count] = group;
-  const auto [zero, low, high] = levels;
+  const float* x = group.x;
+  const float low = levels.low;
+  const float high = levels.high;
   const float inverse = inverse_of(scale);
   float error = 0;
 #pragma omp simd reduction(+ : error)
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < group.count; ++i) {
     const float rest = x[i] - scale * code_of(x[i], inverse, low, high);
     error += rest * rest;
   }
@@ -84,13 +85,14 @@ struct Fitted {
 };
 
 Fitted fitted(const Group& group, float scale, const Levels& levels) {
-  const auto [x, count] = group;
-  const auto [zero, low, high] = levels;
+  const float* x = group.x;
+  const float low = levels.low;
+  const float high = levels.high;
   const float inverse = inverse_of(scale);
   float products = 0;
   float squares = 0;
 #pragma omp simd reduction(+ : products, squares)
-  for (std::int64_t i = 0; i < count; ++i) {
+  for (std::int64_t i = 0; i < group.count; ++i) {
     const float code = code_of(x[i], inverse, low, high);
     products += x[i] * code;
     squares += code * code;
