@@ -55,9 +55,9 @@ enum class StripeRows : std::uint8_t {
 };
 
 /// Floats as integers of 24 bits that share a power of two by stretch: x = x_scale (2^16 a + 2^8 b + c) with a, b and c
-/// of s8, the largest magnitude in (2^20, 2^22]. That is exact for values of 16 bits that are not 2^-11 (f16) or 2^-14
-/// (bf16) of their stretch's largest or less; of all others the error is below 2^-22 of that largest, as errors of sums
-/// in f32 are. Products with codes and their sums are then exact.
+/// of s8, the largest magnitude in [2^21, 2^22]. That is exact for values of 16 bits that are at least 2^-11 (f16) or
+/// 2^-14 (bf16) of their stretch's largest; of all others the error is at most 2^-22 of that largest, as errors of sums
+/// in f32 are. (Where the largest is below 2^-105 it is 2^-127.) Products with codes and their sums are then exact.
 ///
 /// A stretch is | a[32] | b[32] | c[32] |, and starts are of 2^8 a + b and of c.
 constexpr std::int64_t pieces_of_float = 3;
