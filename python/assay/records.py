@@ -72,6 +72,8 @@ class LedgerRow(JsonObject):
 class Record(JsonObject):
     """One measurement: what was measured, on what, what came out, and how far it can be trusted."""
 
+    optional: ClassVar[frozenset[str]] = frozenset(("attention_ms", "other_kernels_ms", "outside_kernels_ms", "products_ms",))
+
     model: str | None = None
     """Name or path of the model, as asked."""
 
@@ -402,6 +404,20 @@ class Record(JsonObject):
 
     choice_ms: float | None = None
     """Of a token, the choice of the most probable next id; median. [ms]"""
+
+    products_ms: float | None = None
+    """Of decoding on the host: what products with weights take of a token; median of up to 16 tokens behind the rounds,
+    with the clock read around every kernel. [ms]"""
+
+    attention_ms: float | None = None
+    """The same of attention over the cache. [ms]"""
+
+    other_kernels_ms: float | None = None
+    """The same of all other kernels. [ms]"""
+
+    outside_kernels_ms: float | None = None
+    """The same of what lies outside of kernels: inputs handed over, threads gathered, steps started, the choice of the
+    next id. The clock's own time is left out. [ms]"""
 
     forward_instruction_ms: float | None = None
     """The forward's part of `instruction_ms`. [ms]"""

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 #include <numeric>
 
@@ -71,6 +72,9 @@ Json json_of(const Generated& result) {
 std::string rates(const Generated& result) {
   const Generation& g = result.generation;
   const auto prompt = std::accumulate(result.prompt_tokens.begin(), result.prompt_tokens.end(), std::int64_t{0});
+  const auto is_empty = [](const auto& row) { return row.empty(); };
+  if (g.is_interrupted && std::all_of(g.sequences.begin(), g.sequences.end(), is_empty))
+    return fmt::format("{}: interrupted before the prompt was read, nothing was timed", result.precision);
   std::string line = fmt::format("{}: {} tokens of prompt in {:.4g} ms, {:.4g} tokens/s", result.precision, prompt,
                                  g.prefill_ms, 1e3 * static_cast<double>(prompt) / g.prefill_ms);
   std::int64_t later = -std::ssize(g.sequences);

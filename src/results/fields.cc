@@ -191,6 +191,14 @@ constexpr Field fields[] = {
     ASSAY_FIELD(generation, token_p90_ms, "ms", "Their 90th percentile."),
     ASSAY_FIELD(generation, token_p99_ms, "ms", "Their 99th percentile."),
     ASSAY_FIELD(generation, choice_ms, "ms", "Of a token, the choice of the most probable next id; median."),
+    ASSAY_FIELD(generation, products_ms, "ms",
+                "Of decoding on the host: what products with weights take of a token; median of up to 16 tokens behind "
+                "the rounds, with the clock read around every kernel."),
+    ASSAY_FIELD(generation, attention_ms, "ms", "The same of attention over the cache."),
+    ASSAY_FIELD(generation, other_kernels_ms, "ms", "The same of all other kernels."),
+    ASSAY_FIELD(generation, outside_kernels_ms, "ms",
+                "The same of what lies outside of kernels: inputs handed over, threads gathered, steps started, the "
+                "choice of the next id. The clock's own time is left out."),
     ASSAY_FIELD(evidence, forward_instruction_ms, "ms", "The forward's part of `instruction_ms`."),
     ASSAY_FIELD(evidence, backward_instruction_ms, "ms", "The backward's part, what it computes again included."),
     ASSAY_FIELD(evidence, optimizer_bytes_read, "B",

@@ -157,6 +157,10 @@ inline Record made_up_decode(const std::string& precision, double token_ms) {
   for (int i = 0; i < 6 * 8; ++i) generation.raw_token_ms.push_back(token_ms * (1 + 0.01 * (i % 8)));
   generation.first_tokens = 4;
   generation.choice_ms = 0.01;
+  generation.products_ms = 4.0;
+  generation.attention_ms = 0.5;
+  generation.other_kernels_ms = 0.25;
+  generation.outside_kernels_ms = 0.05;
   DecodedDifference& decoded = record.decoded.made();
   decoded.position_from = {0, 16, 32};
   decoded.kl_by_position = {1e-3, 2e-3, 2.5e-3};

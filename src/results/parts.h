@@ -146,6 +146,10 @@ struct GenerationCosts {
   std::optional<double> token_p90_ms = {};
   std::optional<double> token_p99_ms = {};
   std::optional<double> choice_ms = {};
+  std::optional<double> products_ms = {};
+  std::optional<double> attention_ms = {};
+  std::optional<double> other_kernels_ms = {};
+  std::optional<double> outside_kernels_ms = {};
 };
 
 /// What follows from the other parts: see rates_of().

@@ -173,8 +173,7 @@ bool Plan::run(Phase phase, InterruptFlag interrupted, const NodeHook& after) {
 }
 
 void Plan::run() {
-  const bool shares_team = device().is_host() && !brings_threads_;
-  Team::gather(shares_team ? instance_.facts().threads : 1, [this] { enqueue(); });
+  Team::gather(team_threads(), [this] { enqueue(); });
   device().wait();
 }
 

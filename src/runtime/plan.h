@@ -80,6 +80,8 @@ class Plan {
   const Program& program() const { return instance_.program(); }
   const PlanOptions& options() const { return options_; }
   const Device& device() const { return instance_.device(); }
+  /// Threads that run() gathers for all its steps (base/team.h); 1 where they open regions of their own.
+  int team_threads() const { return device().is_host() && !brings_threads_ ? instance_.facts().threads : 1; }
   const std::vector<Step>& steps() const { return steps_; }
   const Placement& placement(ValueId value) const { return layout_.values[static_cast<std::size_t>(value)]; }
   std::int64_t arena_bytes() const { return arena_bytes_; }

@@ -91,12 +91,14 @@ constexpr Implementation expert_block_linear[] = {
     reference_loops<reference::expert_block_linear>,
 };
 constexpr Implementation quantized_block_linear[] = {
+    {"avx2 of few rows, blocks as they are", quantized_block_linear_few},
     {"avx512 vnni", quantized_block_linear_vnni},
     {"avx-vnni", quantized_block_linear_avx_vnni},
     {"avx2", quantized_block_linear_avx2},
     reference_loops<reference::quantized_block_linear>,
 };
 constexpr Implementation expert_quantized_block_linear[] = {
+    {"avx2 of few rows, blocks as they are", each_expert<quantized_block_linear_few>},
     {"avx512 vnni", each_expert<quantized_block_linear_vnni>},
     {"avx-vnni", each_expert<quantized_block_linear_avx_vnni>},
     {"avx2", each_expert<quantized_block_linear_avx2>},

@@ -31,9 +31,19 @@ Offer block_linear_few_bf16(const Call& call, const MachineFacts& facts) {
 Offer block_linear_few_f32(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = block_linear_call(call);
   if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (micro::zero_of_small_codes(*linear.blocks) && linear.rows <= few_rows)
+    return prepare_stripes(linear, facts, codes::small_codes_pieces());
   if (const char* why = unfit_for_few_rows(linear)) return Declined{why};
   const StripeLayout layout = *stripe_layout(*linear.blocks);
-  return prepare_stripes(linear, facts, facts.isa.avx512 ? codes::stripes_f32(layout) : codes::stripes_f32_avx2());
+  if (facts.isa.avx512) return prepare_stripes(linear, facts, codes::stripes_f32(layout));
+  return prepare_stripes(linear, facts, layout.bits == 4 ? codes::stripes_pieces_avx2() : codes::stripes_f32_avx2());
+}
+
+Offer quantized_block_linear_few(const Call& call, const MachineFacts& facts) {
+  const LinearCall linear = quantized_block_linear_call(call);
+  if (!facts.isa.avx2) return Declined{"no AVX2 here"};
+  if (linear.rows > few_rows) return Declined{"there are more than a few rows"};
+  return prepare_stripes(linear, facts, codes::small_codes());
 }
 
 Offer quantized_block_linear_vnni(const Call& call, const MachineFacts& facts) {

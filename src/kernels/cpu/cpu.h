@@ -46,6 +46,7 @@ Offer quantized_linear_f32(const Call& call, const MachineFacts& facts);
 // block_linear.cc
 Offer block_linear_few_bf16(const Call& call, const MachineFacts& facts);
 Offer block_linear_few_f32(const Call& call, const MachineFacts& facts);
+Offer quantized_block_linear_few(const Call& call, const MachineFacts& facts);
 Offer quantized_block_linear_vnni(const Call& call, const MachineFacts& facts);
 Offer quantized_block_linear_avx_vnni(const Call& call, const MachineFacts& facts);
 Offer quantized_block_linear_avx2(const Call& call, const MachineFacts& facts);

@@ -210,6 +210,35 @@ StripeCode stripes_f32_avx2() {
       micro::float_stripe_rows_avx2};
 }
 
+StripeCode stripes_pieces_avx2() {
+  return {"avx2 f32 of few rows as three bytes each",
+          DType::f32,
+          DType::s32,
+          micro::StripeRows::three_bytes,
+          micro::multiply_stripes_pieces_avx2,
+          micro::float_stripe_rows_avx2};
+}
+
+StripeCode small_codes() {
+  return {.description = "avx2 u8 x s8 in pairs, few rows, blocks as they are",
+          .operand = DType::s8,
+          .accumulator = DType::s32,
+          .rows = micro::StripeRows::s8_by_part,
+          .multiply = micro::multiply_small_codes_avx2,
+          .block_rows = micro::small_code_rows,
+          .reads_blocks = true};
+}
+
+StripeCode small_codes_pieces() {
+  return {.description = "avx2 f32 of few rows as three bytes each, blocks as they are",
+          .operand = DType::f32,
+          .accumulator = DType::s32,
+          .rows = micro::StripeRows::three_bytes,
+          .multiply = micro::multiply_small_codes_pieces_avx2,
+          .block_rows = micro::small_code_rows,
+          .reads_blocks = true};
+}
+
 StripeCode stripes_bf16() {
   return {"avx512 bf16 dot products of few rows",
           DType::bf16,

@@ -35,7 +35,11 @@ StripeCode stripes_vnni();
 StripeCode stripes_avx_vnni();
 StripeCode stripes_maddubs();
 StripeCode stripes_f32(const StripeLayout& layout);
-StripeCode stripes_f32_avx2();
+StripeCode stripes_f32_avx2();     ///< Of codes of 8 bits.
+StripeCode stripes_pieces_avx2();  ///< Of codes of 4 bits: floats as integers of three bytes.
+/// From blocks that are not re-laid, in AVX2's registers, for few rows.
+StripeCode small_codes();
+StripeCode small_codes_pieces();
 StripeCode stripes_bf16();  ///< Of codes of 4 bits.
 
 }  // namespace assay::cpu::codes

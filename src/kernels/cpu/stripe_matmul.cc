@@ -41,14 +41,19 @@ void keep_half(std::int64_t half, std::byte* vectors) {
   std::memset(vectors + (half == 0 ? half_bytes : 0), 0x80, half_bytes);
 }
 
-/// Whether a panel is decoded before it is multiplied.
-bool is_decoded(const BlockFormat& format) {
+/// Whether its panels are blocks as they are.
+bool is_not_laid(const BlockFormat& format) {
   return !stripe_layout(format).has_value();
+}
+
+/// Whether a panel is decoded before it is multiplied.
+bool is_decoded(const BlockFormat& format, const StripeCode& code) {
+  return is_not_laid(format) && !code.reads_blocks;
 }
 
 /// Of a stretch: 2 where scales are of 16 inputs.
 std::int64_t parts_of(const BlockFormat& format) {
-  return is_decoded(format) && format.group < stretch_values ? stretch_values / format.group : 1;
+  return is_not_laid(format) && format.group < stretch_values ? stretch_values / format.group : 1;
 }
 
 /// One block of 32 rows, `stripe` as its format has it, to stripes of decoded_shape.
@@ -71,8 +76,12 @@ void decode_stripe(const BlockFormat& format, const std::byte* stripe, std::byte
     keep_half(part % 2, decoded + part * decoded_shape.bytes + decoded_header_bytes);
 }
 
-micro::StripeShape shape_of_stripes(const BlockFormat& format) {
-  return is_decoded(format) ? decoded_shape : micro::stripe_shape(format, *stripe_layout(format));
+micro::StripeShape shape_of_stripes(const BlockFormat& format, const StripeCode& code) {
+  if (!is_not_laid(format)) return micro::stripe_shape(format, *stripe_layout(format));
+  micro::StripeShape shape = decoded_shape;
+  shape.format = &format;
+  if (code.reads_blocks) shape.layout.zero = *micro::zero_of_small_codes(format);
+  return shape;
 }
 
 class StripeMatmul final : public Kernel {
@@ -81,7 +90,7 @@ class StripeMatmul final : public Kernel {
       : call_(call),
         code_(code),
         packing_(panels_of(*call.blocks)),
-        shape_(shape_of_stripes(*call.blocks)),
+        shape_(shape_of_stripes(*call.blocks, code)),
         rows_({.dtype = call.x,
                .in = call.in,
                .x_stride = call.x_stride,
@@ -91,7 +100,7 @@ class StripeMatmul final : public Kernel {
         panels_(ceil_div(call.out, micro::panel_width)),
         row_bytes_(call.blocks->bytes_of(call.in)),
         panel_bytes_(stripe_offset(packing_, row_bytes_, micro::panel_width, 0)),
-        decoded_bytes_(is_decoded(*call.blocks) ? decoded_panel_bytes() : 0),
+        decoded_bytes_(is_decoded(*call.blocks, code) ? decoded_panel_bytes() : 0),
         task_panels_(panels_of_task()),
         task_rows_(rows_of_task()),
         threads_(useful_threads(call.rows * call.in * call.out, tasks_of(call.rows), call.threads)),
@@ -218,7 +227,8 @@ class StripeMatmul final : public Kernel {
 
 const char* unfit_for_stripes(const LinearCall& call, const StripeCode& code) {
   if (const char* why = unfit_for_panels(call, panels_of(*call.blocks))) return why;
-  if (is_decoded(*call.blocks) && code.operand != DType::s8) return "its blocks are not laid out for it";
+  if (code.reads_blocks && !micro::zero_of_small_codes(*call.blocks)) return "its codes are not small ones";
+  if (is_decoded(*call.blocks, code) && code.operand != DType::s8) return "its blocks are not laid out for it";
   return nullptr;
 }
 
@@ -231,8 +241,9 @@ Offer prepare_stripes(const LinearCall& call, const MachineFacts& facts, const S
   Prepared prepared;
   prepared.workspace_bytes = kernel->workspace_bytes();
   prepared.kernel = std::move(kernel);
-  prepared.description = fmt::format("{} by {} in panels of {}{}", code.description, call.blocks->name,
-                                     micro::panel_width, is_decoded(*call.blocks) ? ", decoded to 8 bits first" : "");
+  prepared.description =
+      fmt::format("{} by {} in panels of {}{}", code.description, call.blocks->name, micro::panel_width,
+                  is_decoded(*call.blocks, code) ? ", decoded to 8 bits first" : "");
   prepared.takes_rows = true;
   prepared.operand = code.operand;
   prepared.accumulator = code.accumulator;

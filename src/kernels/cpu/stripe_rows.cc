@@ -12,8 +12,12 @@ namespace {
 
 using micro::StripeRows;
 
+bool are_integers(StripeRows order) {
+  return order == StripeRows::s8 || order == StripeRows::s8_by_part;
+}
+
 DType stored_dtype(StripeRows order) {
-  if (order == StripeRows::s8) return DType::s8;
+  if (are_integers(order) || order == StripeRows::three_bytes) return DType::s8;
   return order == StripeRows::bf16_pairs ? DType::bf16 : DType::f32;
 }
 
@@ -63,16 +67,27 @@ float sum_of_bf16(const std::byte* data) {
 }  // namespace
 
 bool StripeRowsOf::is_copied() const {
-  return order != StripeRows::s8 || in % stretch_values != 0;
+  return !are_integers(order) || in % stretch_values != 0;
+}
+
+std::int64_t StripeRowsOf::starts_of_stretch() const {
+  if (order == StripeRows::three_bytes) return 2 * parts;
+  return order == StripeRows::s8_by_part ? parts : 1;
+}
+
+/// Beside the row itself.
+std::int64_t StripeRowsOf::side_bytes() const {
+  const std::int64_t scales = order == StripeRows::three_bytes ? 1 : 0;
+  return stretches() * 4 * (scales + starts_of_stretch() + parts);
 }
 
 std::int64_t StripeRowsOf::stride() const {
+  if (order == StripeRows::three_bytes) return stretches() * micro::pieces_bytes;
   return stretches() * stretch_values * bytes_of(stored_dtype(order));
 }
 
 std::int64_t StripeRowsOf::bytes(std::int64_t rows) const {
-  const std::int64_t side = stretches() * 4 * (1 + parts);
-  return round_up(rows * ((is_copied() ? stride() : 0) + side), line_bytes);
+  return round_up(rows * ((is_copied() ? stride() : 0) + side_bytes()), line_bytes);
 }
 
 PreparedRows StripeRowsOf::place(const LinearMemory& tensors, std::byte* workspace) const {
@@ -83,6 +98,10 @@ PreparedRows StripeRowsOf::place(const LinearMemory& tensors, std::byte* workspa
   placed.scales = tensors.x_scale;
   placed.sums = reinterpret_cast<float*>(workspace + (is_copied() ? tensors.rows * stride() : 0));
   placed.starts = reinterpret_cast<std::int32_t*>(placed.sums + tensors.rows * stretches() * parts);
+  if (order == StripeRows::three_bytes) {
+    placed.made_scales = reinterpret_cast<float*>(placed.starts + tensors.rows * stretches() * starts_of_stretch());
+    placed.scales = placed.made_scales;
+  }
   return placed;
 }
 
@@ -101,9 +120,30 @@ void StripeRowsOf::prepare_integers(const LinearMemory& tensors, const PreparedR
       const std::int64_t first = std::min(i * stretch_values + part * part_values, in);
       const std::int32_t sum = sum_of_codes(x + first, std::min(part_values, in - first));
       rows.sums[(row * stretches() + i) * parts + part] = scales[i] * static_cast<float>(sum);
+      if (order == StripeRows::s8_by_part) rows.starts[(row * stretches() + i) * parts + part] = -zero * sum;
       whole += sum;
     }
-    rows.starts[row * stretches() + i] = -zero * whole;
+    if (order == StripeRows::s8) rows.starts[row * stretches() + i] = -zero * whole;
+  }
+}
+
+void StripeRowsOf::prepare_pieces(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const {
+  constexpr std::int64_t at_once = 256;
+  const std::byte* const x = tensors.x + row * x_stride * bytes_of(dtype);
+  for (std::int64_t first = 0; first < in; first += at_once) {
+    alignas(64) float values[at_once];
+    const std::int64_t count = std::min(at_once, in - first);
+    const std::int64_t filled = round_up(count, stretch_values);
+    convert(dtype, x + first * bytes_of(dtype), DType::f32, values, static_cast<std::size_t>(count));
+    std::fill(values + count, values + filled, 0.0F);
+    const std::int64_t stretch = row * stretches() + first / stretch_values;
+    micro::split_floats_avx2(values, filled / stretch_values,
+                             {.pieces = rows.copy + stretch * micro::pieces_bytes,
+                              .scales = rows.made_scales + stretch,
+                              .sums = rows.sums + stretch * parts,
+                              .starts = rows.starts + stretch * starts_of_stretch(),
+                              .parts = parts,
+                              .zero = zero});
   }
 }
 
@@ -125,8 +165,10 @@ void StripeRowsOf::prepare(const LinearMemory& tensors, const PreparedRows& rows
                            std::int64_t end) const {
   ASSAY_ASSERT(order != StripeRows::bf16_pairs || dtype == DType::bf16);
   for (std::int64_t row = begin; row < end; ++row) {
-    if (order == StripeRows::s8) {
+    if (are_integers(order)) {
       prepare_integers(tensors, rows, row);
+    } else if (order == StripeRows::three_bytes) {
+      prepare_pieces(tensors, rows, row);
     } else {
       prepare_floats(tensors, rows, row);
     }
@@ -141,7 +183,7 @@ void StripeRowsOf::point_at(const PreparedRows& rows, std::int64_t row, micro::S
   block.side_stride = stretches();
   block.x_scale = rows.scales == nullptr ? nullptr : rows.scales + row * stretches();
   block.x_sums = rows.sums + row * stretches() * parts;
-  block.starts = rows.starts + row * stretches();
+  block.starts = rows.starts + row * stretches() * starts_of_stretch();
 }
 
 }  // namespace assay::cpu

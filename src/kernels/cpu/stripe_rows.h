@@ -11,6 +11,7 @@ struct PreparedRows {
   std::int64_t x_stride = 0;
   std::byte* copy = nullptr;      ///< Null: x is read where it is.
   const float* scales = nullptr;  ///< Of integers.
+  float* made_scales = nullptr;   ///< Where `scales` are made with the rows.
   float* sums = nullptr;
   std::int32_t* starts = nullptr;
 };
@@ -38,8 +39,11 @@ struct StripeRowsOf {
 
  private:
   bool is_copied() const;
+  std::int64_t starts_of_stretch() const;
+  std::int64_t side_bytes() const;
   void prepare_integers(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;
   void prepare_floats(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;
+  void prepare_pieces(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;
 };
 
 }  // namespace assay::cpu

@@ -188,6 +188,39 @@ Table binding_table(std::vector<PhaseRow> rows) {
       columns, rows);
 }
 
+using TokenPart = std::optional<double> GenerationCosts::*;
+constexpr TokenPart token_parts[] = {&GenerationCosts::products_ms, &GenerationCosts::attention_ms,
+                                     &GenerationCosts::other_kernels_ms, &GenerationCosts::outside_kernels_ms};
+
+PhaseColumn part_column(const char* key, const char* title, TokenPart part) {
+  return {{.key = key, .title = title, .notation = Notation::percent, .digits = 1},
+          [part](const PhaseRow& row) -> Table::Cell {
+            const GenerationCosts& generation = *row.record->generation;
+            double whole = 0;
+            for (const TokenPart one : token_parts) whole += (generation.*one).value_or(0);
+            return Table::Cell(*(generation.*part) / whole);
+          }};
+}
+
+/// Of decoded tokens whose kernels were timed one by one.
+Table parts_table(std::vector<PhaseRow> rows) {
+  std::erase_if(rows, [](const PhaseRow& row) { return !row.record->generation->outside_kernels_ms; });
+  std::vector<PhaseColumn> columns = naming_columns();
+  columns.push_back(part_column("products_part", "products", &GenerationCosts::products_ms));
+  columns.push_back(part_column("attention_part", "attention", &GenerationCosts::attention_ms));
+  columns.push_back(part_column("other_kernels_part", "other kernels", &GenerationCosts::other_kernels_ms));
+  columns.push_back(part_column("outside_kernels_part", "outside", &GenerationCosts::outside_kernels_ms));
+  columns.push_back(token_column("outside_kernels_ms", "outside", &GenerationCosts::outside_kernels_ms));
+  return filled<PhaseRow>(
+      {.key = "token_parts",
+       .caption = "Where a token's time goes",
+       .legend =
+           "Of up to 16 tokens behind the rounds, with the clock read around every kernel. products: with weights, "
+           "those of attention are its own. outside: of kernels; inputs handed over, threads gathered, steps started, "
+           "the choice of the next id, without the clock's own time."},
+      columns, rows);
+}
+
 /// Cells that differ in the batch alone, of one precision.
 std::string line_key(const Record& record) {
   const Setting& s = record.setting;
@@ -226,6 +259,7 @@ void tell_generation(Document& document) {
   if (rows.empty()) return;
   document.tables.insert(document.tables.begin(), times_table(rows));
   document.tables.push_back(binding_table(rows));
+  if (Table parts = parts_table(rows); !parts.rows.empty()) document.tables.push_back(std::move(parts));
   if (std::vector<std::string> texts = batch_sentences(rows); !texts.empty())
     document.sentences.push_back({.key = "batches", .texts = std::move(texts)});
   std::vector<const Record*> measured;

@@ -111,6 +111,15 @@ class GenerationCellRun {
   }
   bool has_peers() const { return !peers_.empty(); }
 
+  /// Behind the rounds, since a clock around every kernel has no place in them.
+  void trace() {
+    for (const Generating& one : generating_) {
+      const bool was_sampled = !series_.empty() && records_[one.place + 1].outcome.status == Status::ok;
+      if (!was_sampled || !one.member.instance->device().is_host() || is_set(group_.callbacks().interrupted)) continue;
+      record_parts(one.rows->trace_tokens(), records_[one.place + 1]);
+    }
+  }
+
   void record() {
     for (std::size_t i = 0; i < std::min(generating_.size(), series_.size() / 2); ++i) {
       for (const std::size_t phase : {0U, 1U}) {
@@ -257,6 +266,7 @@ void measure_generation(BenchGroup& group, const GenerationCell& cell, double la
   if (!run.series().empty() && !run.series()[0].energy_fault.empty())
     group.power() = {.source = {nullptr, run.series()[0].energy_fault}};
   read_idle_again(group.power(), group.callbacks().interrupted);
+  run.trace();
   run.record();
   run.record_peers();
   const std::vector<Record> derived = with_derived(std::move(mine));

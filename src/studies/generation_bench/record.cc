@@ -124,6 +124,14 @@ void record_plans(const BenchGroup& group, const Instance& instance, const Gener
   for (const TimedGeneration::Piece& piece : pieces) add_piece(piece, instance, group.facts(), record.evidence);
 }
 
+void record_parts(const TimedGeneration::TokenParts& parts, Record& record) {
+  GenerationCosts& generation = record.generation.made();
+  generation.products_ms = parts.products;
+  generation.attention_ms = parts.attention;
+  generation.other_kernels_ms = parts.other_kernels;
+  generation.outside_kernels_ms = parts.outside;
+}
+
 void record_generated(const BenchGroup& group, const GeneratedSeries& generated, Record& record) {
   const bool decodes = record.setting.mode == Mode::decode;
   const Series series = decodes ? of_a_token(generated.series, generated.cell) : generated.series;

@@ -27,6 +27,8 @@ Record blank_of(const Record& blank, const GenerationCell& cell, Mode mode);
 /// What the plans know: memory with the cell's cache, work and bytes.
 void record_plans(const BenchGroup& group, const Instance& instance, const GenerationCell& cell, TimedGeneration& rows,
                   Record& record);
+/// Where a decoded token's time goes.
+void record_parts(const TimedGeneration::TokenParts& parts, Record& record);
 /// What was sampled. Times and energies of decoding are a token's.
 void record_generated(const BenchGroup& group, const GeneratedSeries& generated, Record& record);
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -73,6 +74,26 @@ TEST(GenerationBench, ATokenReadsTheWeightsAndWhatTheCacheHoldsOfItsRow) {
   // The middle of six tokens behind 13 sees 13 + 2 and itself.
   EXPECT_EQ(*decode.generation->kv_bytes_read, 2 * 16 * token_bytes);
   EXPECT_EQ(static_cast<double>(*decode.generation->kv_bytes), 2 * 19 * token_bytes) << "5 + 8 + 6 tokens of two rows";
+}
+
+TEST(GenerationBench, ATokensTimeIsTakenApart) {
+  GenerationBenchRequest request = tiny_generation("llama-tied");
+  request.bench.batches = {1};
+  request.depths = {5};
+  const Document document = run_tiny(request);
+  for (const Record& record : document.records) {
+    const GenerationCosts& generation = *record.generation;
+    ASSERT_EQ(generation.outside_kernels_ms.has_value(), record.setting.mode == Mode::decode);
+    if (record.setting.mode == Mode::prefill) continue;
+    EXPECT_GT(*generation.products_ms, 0);
+    EXPECT_GT(*generation.attention_ms, 0);
+    EXPECT_GT(*generation.other_kernels_ms, 0) << "norms and rotary positions";
+    EXPECT_GE(*generation.outside_kernels_ms, 0);
+  }
+  const auto table = std::find_if(document.tables.begin(), document.tables.end(),
+                                  [](const Table& one) { return one.key == "token_parts"; });
+  ASSERT_NE(table, document.tables.end());
+  EXPECT_EQ(table->rows.size(), 2U) << "a row a precision, of decoding";
 }
 
 TEST(GenerationBench, ARecordIsTheSameAfterJson) {

@@ -6,8 +6,12 @@
 #include <numeric>
 
 #include "base/clock.h"
+#include "base/team.h"
 #include "generation/sampling.h"
+#include "program/operation.h"
 #include "program/program.h"
+#include "runtime/trace.h"
+#include "statistics/statistics.h"
 #include "studies/shared/cached.h"
 
 namespace assay {
@@ -101,14 +105,22 @@ void TimedGeneration::prefill() {
   first_ids_ = next_.ids;
 }
 
-void TimedGeneration::decode() {
+void TimedGeneration::begin_decoding() {
   keep_first(cell_.behind_prompt());
   next_.ids = first_ids_;
+}
+
+void TimedGeneration::place_token(std::int64_t index) {
+  std::fill(next_.positions.begin(), next_.positions.end(), static_cast<std::int32_t>(cell_.behind_prompt() + index));
+}
+
+void TimedGeneration::decode() {
+  begin_decoding();
   token_ms_.clear();
   choice_ms_.clear();
   for (std::int64_t i = 0; i < cell_.new_tokens; ++i) {
     const double begin_s = now_s();
-    std::fill(next_.positions.begin(), next_.positions.end(), static_cast<std::int32_t>(cell_.behind_prompt() + i));
+    place_token(i);
     const Plan& plan = session_.run(next_);
     const double ran_s = now_s();
     choose(plan);
@@ -116,6 +128,58 @@ void TimedGeneration::decode() {
     choice_ms_.push_back((end_s - ran_s) * 1e3);
     token_ms_.push_back((end_s - begin_s) * 1e3);
   }
+}
+
+namespace {
+
+bool is_attention(const Operation* operation) {
+  return operation == &op::cached_attention;
+}
+
+/// What the steps of one token took, by kind.
+TimedGeneration::TokenParts parts_of(const Plan& plan, const std::vector<StepTime>& times) {
+  TimedGeneration::TokenParts parts;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Operation* const operation = plan.program().nodes[plan.steps()[i].node].operation;
+    double& part = is_attention(operation)                     ? parts.attention
+                   : operation->products != ProductShare::none ? parts.products
+                                                               : parts.other_kernels;
+    part += times[i].ms();
+  }
+  return parts;
+}
+
+double median_of(const std::vector<TimedGeneration::TokenParts>& tokens, double TimedGeneration::TokenParts::*part) {
+  std::vector<double> values;
+  values.reserve(tokens.size());
+  for (const TimedGeneration::TokenParts& one : tokens) values.push_back(one.*part);
+  return median(values);
+}
+
+}  // namespace
+
+TimedGeneration::TokenParts TimedGeneration::trace_tokens() {
+  constexpr std::int64_t most_tokens = 16;
+  begin_decoding();
+  std::vector<StepTime> times(decode_plan().steps().size());
+  const double clock_ms = static_cast<double>(times.size()) * clock_cost_s() * 1e3;
+  std::vector<TokenParts> tokens;
+  for (std::int64_t i = 0; i < std::min(cell_.new_tokens, most_tokens); ++i) {
+    const double begin_s = now_s();
+    place_token(i);
+    const Plan& plan = session_.prepare(next_);
+    Team::gather(plan.team_threads(), [&] { run_traced(plan, times); });
+    session_.advance(next_);
+    choose(plan);
+    const double token_ms = (now_s() - begin_s) * 1e3;
+    TokenParts parts = parts_of(plan, times);
+    parts.outside = std::max(0.0, token_ms - parts.products - parts.attention - parts.other_kernels - clock_ms);
+    tokens.push_back(parts);
+  }
+  return {.products = median_of(tokens, &TokenParts::products),
+          .attention = median_of(tokens, &TokenParts::attention),
+          .other_kernels = median_of(tokens, &TokenParts::other_kernels),
+          .outside = median_of(tokens, &TokenParts::outside)};
 }
 
 std::int32_t TimedGeneration::read_id() {

@@ -30,6 +30,16 @@ class TimedGeneration {
   const std::vector<double>& choice_ms() const { return choice_ms_; }
   /// Of the last decode: all but the first tokens.
   double steady_s() const;
+  /// Where the time of a token goes, in ms.
+  struct TokenParts {
+    double products = 0;   ///< With weights.
+    double attention = 0;  ///< Over the cache.
+    double other_kernels = 0;
+    double outside = 0;  ///< Of kernels: inputs, the team's threads, the choice. Less what reading the clock takes.
+  };
+  /// Decodes anew with the clock read around every kernel, up to 16 tokens: the median of each part. Of the host alone.
+  TokenParts trace_tokens();
+
   /// The id that the last phase chose for the first row. Looks whether its logits are numbers.
   std::int32_t read_id();
   /// Whether all logits were that read_id() has looked at.
@@ -50,6 +60,8 @@ class TimedGeneration {
   const Plan& read(std::int64_t first, std::int64_t count);
   void choose(const Plan& plan);
   void keep_first(std::int64_t tokens);
+  void begin_decoding();
+  void place_token(std::int64_t index);
 
   const GenerationCell cell_;
   const std::vector<std::int32_t>& ids_;

@@ -97,6 +97,14 @@ inline void add_group(__m256& total, __m256 group, const QuarterHeader& header, 
   if (has_offset) total = _mm256_fnmadd_ps(header.offset[place], _mm256_set1_ps(x_sum), total);
 }
 
+/// 2^16 a + 2^8 b + c of the sums of each piece: both halves are exact, the whole is rounded once.
+inline __m256 sum_of_pieces(const __m256i (&sums)[pieces_of_float], const std::int32_t* starts) {
+  const __m256i upper = _mm256_add_epi32(_mm256_slli_epi32(sums[0], 8), sums[1]);
+  const __m256 high = _mm256_cvtepi32_ps(_mm256_add_epi32(upper, _mm256_set1_epi32(starts[0])));
+  const __m256 low = _mm256_cvtepi32_ps(_mm256_add_epi32(sums[2], _mm256_set1_epi32(starts[1])));
+  return _mm256_fmadd_ps(high, _mm256_set1_ps(256), low);
+}
+
 template <int rows>
 inline void store_quarter(const StripeBlock& block, int quarter, const __m256 (&totals)[rows]) {
   for (int row = 0; row < rows; ++row)

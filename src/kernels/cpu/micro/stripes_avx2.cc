@@ -127,6 +127,68 @@ void multiply_float_quarters(const StripeBlock& block, int first) {
   for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
 }
 
+/// What a stretch adds to the sums of so many rows and quarters, piece by piece: of 4 bits, 16-bit sums of 16 products
+/// stay below 2^15.
+template <int rows, int quarters>
+inline void sum_pieces(const StripeBlock& block, const std::byte* codes, const std::byte* x,
+                       __m256i (&sums)[rows * quarters][pieces_of_float]) {
+#pragma GCC unroll 12
+  for (int at = 0; at < rows * quarters; ++at) {
+    for (__m256i& sum : sums[at]) sum = _mm256_setzero_si256();
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+#pragma GCC unroll 4
+    for (int quarter = 0; quarter < quarters; ++quarter) {
+      Nibbles nibbles;
+      nibbles.read(load_lanes(codes + quarter * lanes_bytes, i));
+#pragma GCC unroll 2
+      for (int row = 0; row < rows; ++row) {
+#pragma GCC unroll 3
+        for (int piece = 0; piece < pieces_of_float; ++piece) {
+          __m256i& sum = sums[row * quarters + quarter][piece];
+          sum = PairProducts::add(sum, nibbles, x + row * block.x_stride + piece * stretch_values + i * 8);
+        }
+      }
+    }
+  }
+}
+
+template <int rows>
+void multiply_pieces_of_quarters(const StripeBlock& block, int first) {
+  constexpr int quarters = quarters_at_once(rows);
+  __m256 totals[quarters][rows];
+#pragma GCC unroll 4
+  for (int at = 0; at < rows * quarters; ++at) totals[at % quarters][at / quarters] = _mm256_setzero_ps();
+  const bool has_offset = block.shape.has_offset();
+  QuarterHeader headers[quarters];
+  for_quarters(block, first, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
+    if constexpr (quarters == quarters_of_panel) fetch_ahead(codes, block.shape.layout.code_bytes());
+    __m256i sums[rows * quarters][pieces_of_float];
+    sum_pieces<rows, quarters>(block, codes, block.x + stretch * pieces_bytes, sums);
+#pragma GCC unroll 4
+    for (int at = 0; at < rows * quarters; ++at) {
+      const int row = at / quarters;
+      const std::int64_t side = row * block.side_stride + stretch;
+      for (__m256i& sum : sums[at]) sum = PairProducts::finish<4>(sum);
+      const __m256 group =
+          _mm256_mul_ps(sum_of_pieces(sums[at], block.starts + 2 * side), _mm256_set1_ps(block.x_scale[side]));
+      add_group(totals[at % quarters][row], group, headers[at % quarters], place, has_offset,
+                has_offset ? block.x_sums[side] : 0);
+    }
+  });
+  for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
+}
+
+template <int rows>
+void multiply_pieces_of_rows(const StripeBlock& block, int count) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_pieces_of_rows<rows - 1>(block, count);
+  }
+  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
+    multiply_pieces_of_quarters<rows>(block, quarter);
+}
+
 template <int bits, int rows>
 void multiply_float_rows(const StripeBlock& block, int count) {
   if constexpr (rows > 1) {
@@ -166,8 +228,11 @@ void multiply_stripes_maddubs(const StripeBlock& block, int rows) {
 }
 
 void multiply_stripes_f32_avx2(const StripeBlock& block, int rows) {
-  if (block.shape.layout.bits == 4) return multiply_float_rows<4, float_stripe_rows_avx2>(block, rows);
   multiply_float_rows<8, float_stripe_rows_avx2>(block, rows);
+}
+
+void multiply_stripes_pieces_avx2(const StripeBlock& block, int rows) {
+  multiply_pieces_of_rows<float_stripe_rows_avx2>(block, rows);
 }
 
 void stripes_to_f32_avx2(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
