@@ -101,6 +101,8 @@ TEST_F(CliLora, WhatCannotBeIsOneLine) {
   expect_failure(with({"--merge", "merged"}), 2, "--merge");
   expect_failure(with({"--lora-from", "nowhere"}), 2, "adapter_config.json");
   expect_failure(with({"--optimizer-from", "nowhere.safetensors"}), 2, "nowhere.safetensors");
+  expect_failure(with({"--optimizer-to", "nowhere/state.safetensors", "--out", "untrained"}), 2, "nowhere");
+  EXPECT_FALSE(fs::exists(folder_.path() / "untrained")) << "refused before the first step";
 }
 
 TEST_F(CliLora, AShapeNeedsNoWeights) {

@@ -79,7 +79,7 @@ std::span<const Family> families() {
       {"gemma",      decoder, halves,      Padding::first_id,  absent,  parse_gemma,      write_gemma,      emit_llama,      initial_normal, &llama_tensors,      &gemma_gguf},
       {"gemma2",     decoder, halves,      Padding::first_id,  absent,  parse_gemma2,     write_gemma2,     emit_gemma2,     initial_normal, &llama_tensors,      &gemma2_gguf},
       {"gemma3_text",decoder, halves,      Padding::first_id,  absent,  parse_gemma3,     write_gemma3,     emit_gemma3,     initial_normal, &llama_tensors,      &gemma3_gguf},
-      {"cs336",      decoder, interleaved, Padding::no_entry,  absent,  parse_cs336,      write_cs336,      emit_cs336,      initial_cs336,  &cs336_tensors,      nullptr},
+      {"cs336",      decoder, interleaved, Padding::no_entry,  absent,  parse_cs336,      write_cs336,      emit_cs336,      initial_cs336,  &cs336_tensors,      nullptr, &cs336_counterpart},
   };
   // clang-format on
   return table;

@@ -13,6 +13,7 @@ namespace assay {
 
 class Blocks;
 class ConfigReader;
+struct Counterpart;
 struct Distribution;
 
 enum class FamilyKind : std::uint8_t { decoder, encoder };
@@ -81,7 +82,8 @@ struct Family {
   void (*emit)(Blocks& b);                       ///< The model's operations.
   Distribution (*initial)(const Value& weight, const ModelConfig& config);  ///< Of a matrix that is drawn anew.
   const TensorNames* tensors;
-  const GgufNames* gguf;  ///< Null: not read from GGUF.
+  const GgufNames* gguf;                     ///< Null: not read from GGUF.
+  const Counterpart* counterpart = nullptr;  ///< Of what transformers does not know (model/counterpart.h).
 };
 
 std::span<const Family> families();

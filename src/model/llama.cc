@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "model/blocks.h"
 #include "model/config_reader.h"
+#include "model/counterpart.h"
 #include "model/random_weights.h"
 
 namespace assay {
@@ -22,6 +23,20 @@ constexpr DecoderNames cs336_names = {.attention_norm = "ln1",
                                       .up = "ffn.w3",
                                       .down = "ffn.w2",
                                       .last_norm = "ln_final"};
+
+constexpr Counterpart::Name cs336_whole[] = {{"token_embeddings.weight", "embed_tokens.weight"},
+                                             {"ln_final.weight", "norm.weight"},
+                                             {language_head_name, language_head_name}};
+constexpr Counterpart::Name cs336_layer[] = {{"ln1.weight", "input_layernorm.weight"},
+                                             {"attn.q_proj.weight", "self_attn.q_proj.weight"},
+                                             {"attn.k_proj.weight", "self_attn.k_proj.weight"},
+                                             {"attn.v_proj.weight", "self_attn.v_proj.weight"},
+                                             {"attn.output_proj.weight", "self_attn.o_proj.weight"},
+                                             {"ln2.weight", "post_attention_layernorm.weight"},
+                                             {"ffn.w1.weight", "mlp.gate_proj.weight"},
+                                             {"ffn.w2.weight", "mlp.down_proj.weight"},
+                                             {"ffn.w3.weight", "mlp.up_proj.weight"}};
+constexpr const char* cs336_paired_rows[] = {".attn.q_proj.weight", ".attn.k_proj.weight"};
 
 constexpr DecoderWords mistral_words = {.windowed = Windowed::all, .window = 4096};
 constexpr DecoderWords ministral_words = {.windowed = Windowed::listed, .window = 4096};
@@ -68,6 +83,8 @@ const DecoderNames llama_names = {.attention_norm = "input_layernorm",
                                   .down = "mlp.down_proj"};
 const TensorNames llama_tensors = {.prefix = "model.", .embedding = "embed_tokens.weight"};
 const TensorNames cs336_tensors = {.prefix = "", .embedding = "token_embeddings.weight"};
+const Counterpart cs336_counterpart = {
+    .family = "llama", .whole = cs336_whole, .layer = cs336_layer, .paired_rows = cs336_paired_rows};
 
 ModelConfig parse_llama(const ConfigReader& in) {
   ModelConfig c = parse_decoder(in, {});

@@ -28,5 +28,6 @@ void emit_cs336(Blocks& b);
 /// Linears normal(0, 2 / (in + out)) and embeddings normal(0, 1), both cut at 3 standard deviations.
 Distribution initial_cs336(const Value& weight, const ModelConfig& config);
 extern const TensorNames cs336_tensors;
+extern const Counterpart cs336_counterpart;
 
 }  // namespace assay

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/paths.h"
 #include "base/system_error.h"
+#include "model/counterpart.h"
 #include "quantization/folder.h"
 #include "quantization/gguf_file.h"
 #include "results/model_name.h"
@@ -31,6 +32,7 @@ fs::path made_folder(const fs::path& path) {
 
 /// What transformers reads as it is.
 bool is_checkpoint_folder(const Model& model) {
+  if (model.config.family->counterpart != nullptr) return false;
   if (!model.files || !is_folder(*model.files) || model.config.whole != nullptr) return false;
   for (const auto& [name, weight] : model.weights.by_name) {
     if (weight.is_coded || weight.blocks != nullptr) return false;  // Quantised: in f32, as we run it.
@@ -64,18 +66,25 @@ const fs::path& PeerHost::model_folder() {
   if (!model_folder_.empty()) return model_folder_;
   if (is_checkpoint_folder(model_)) return model_folder_ = fs::absolute(*model_.files);
   const fs::path folder = made_folder(*scratch_.get() / "model");
-  write_in_f32(model_, facts(), folder, interrupted());
+  write_in_f32(known_model(), facts(), folder, interrupted());
   return model_folder_ = folder;
 }
 
 fs::path PeerHost::model_file(const std::string& precision) {
   const fs::path file = made_folder(*scratch_.get() / "files") / (precision + ".gguf");
   if (is_there(file)) return file;
-  const auto instance = instance_to_write(model_, precision, facts());
-  const QuantizationSource source = {model_, *instance, precision, "", interrupted()};
+  const Model& model = known_model();
+  const auto instance = instance_to_write(model, precision, facts());
+  const QuantizationSource source = {model, *instance, precision, "", interrupted()};
   check_gguf(source);
   write_model_gguf(source, file);
   return file;
+}
+
+const Model& PeerHost::known_model() {
+  if (model_.config.family->counterpart == nullptr) return model_;
+  if (!counterpart_) counterpart_.emplace(as_counterpart(model_));
+  return *counterpart_;
 }
 
 const QualitySet& PeerHost::calibration() {

@@ -37,7 +37,8 @@ class PeerHost {
   InterruptFlag interrupted() const { return surroundings_.callbacks.interrupted; }
 
   /// The checkpoint's own folder where it holds safetensors, else one that is written in f32 at the first call: of
-  /// presets the random weights, of GGUF what its codes stand for.
+  /// presets the random weights, of GGUF what its codes stand for, of a family that transformers does not know its
+  /// counterpart.
   const std::filesystem::path& model_folder();
   /// The model as a GGUF file in that row of the precision table, written at the first call. Throws a user error where
   /// no type of GGUF is the row, or its family has no names there.
@@ -52,7 +53,11 @@ class PeerHost {
   CompanionStart worker_of(const Peer& peer, const std::filesystem::path& folder);
 
  private:
+  /// As other programs know it.
+  const Model& known_model();
+
   const Model& model_;
+  std::optional<Model> counterpart_;
   Surroundings surroundings_;
   ScratchFolder scratch_;
   std::filesystem::path model_folder_;

@@ -446,7 +446,9 @@ TrainReport train(const TrainRequest& request, const MachineFacts& own_facts, co
       fail_user("--states {}: is not exchanged with PyTorch; other states are", request.training.storage.states->name);
     if (request.training.sharding.stage != ZeroStage::none && !request.optimizer_to.empty())
       fail_user("--optimizer-to: each rank keeps its share of the moments with --zero; a run without writes them");
-    if (group.rank() == 0) claim(request, callbacks, folder);
+    if (group.rank() != 0) return;
+    if (!request.optimizer_to.empty()) check_writable(request.optimizer_to);
+    claim(request, callbacks, folder);
   });
   std::optional<TrainingRun> run;
   agreed(group, [&] { run.emplace(request, facts, callbacks, folder ? &*folder : nullptr, group); });
