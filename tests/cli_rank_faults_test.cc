@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <atomic>
 #include <fstream>
 #include <optional>
 #include <set>
@@ -17,7 +18,7 @@ namespace {
 struct SentMessage {
   long number = 0;
   int tag = 0;
-  long after_us = 0;  ///< The one before it.
+  long after_us = 0;  ///< The one before it, of computing.
 };
 
 /// Where a rank is ended, and what it does there.
@@ -42,8 +43,34 @@ class RankFaults : public CliMpi {
                      "3", "--out", out});
   }
 
-  /// Three ranks, of which `rank` has these variables besides.
-  Outcome run_with(int rank, const std::string& preloaded, const Arguments& variables, const Arguments& program) const {
+  /// Calls action(i) for each i below `count`, several at a time: mpirun takes seconds over each training that ends
+  /// early, in which nothing happens.
+  template <typename Action>
+  static void several_at_once(std::size_t count, const Action& action) {
+    constexpr std::size_t at_once = 5;
+    std::atomic<std::size_t> next = 0;
+    std::vector<std::thread> threads;
+    threads.reserve(at_once);
+    for (std::size_t i = 0; i < at_once; ++i) {
+      threads.emplace_back([&] {
+        for (std::size_t one = 0; (one = next++) < count;) action(one);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  /// A folder in which trainings can be run.
+  fs::path place(const std::string& name) const {
+    const fs::path own = folder_.path() / name;
+    fs::create_directory(own);
+    for (const char* shared : {"bytes", "text.txt", "other.txt"})
+      fs::create_symlink(folder_.path() / shared, own / shared);
+    return own;
+  }
+
+  /// Three ranks in that folder, of which `rank` has these variables besides.
+  static Outcome run_with(const fs::path& folder, int rank, const std::string& preloaded, const Arguments& variables,
+                          const Arguments& program) {
     Arguments all = {"--oversubscribe", "--bind-to", "none"};
     const auto add = [&](int ranks, const Arguments& more) {
       if (ranks == 0) return;
@@ -58,27 +85,28 @@ class RankFaults : public CliMpi {
     add(rank, {});
     add(1, faulty);
     add(2 - rank, {});
-    return run_program(mpirun, folder_.path(), all);
+    return run_program(mpirun, folder, all);
   }
 
-  std::vector<SentMessage> messages_of(const std::string& name) const {
+  static std::vector<SentMessage> messages_in(const fs::path& path) {
     std::vector<SentMessage> messages;
-    std::ifstream file(folder_.path() / name);
+    std::ifstream file(path);
     int tag = 0;
     for (long after_us = 0; file >> tag >> after_us;) messages.push_back({std::ssize(messages) + 1, tag, after_us});
     return messages;
   }
 
   /// When the rank ended, in seconds of the day's clock; absent where it did not.
-  std::optional<double> end_in(const std::string& name) const {
+  static std::optional<double> end_in(const fs::path& path) {
     constexpr std::string_view before = "end ";
-    const std::string text = file(name);
+    const std::string text = fs::exists(path) ? read_file(path) : "";
     const std::size_t at = text.rfind(before);
     return at == std::string::npos ? std::nullopt : std::optional(std::stod(text.substr(at + before.size())));
   }
 
-  void expect_nothing_half_written(const std::string& what) const {
-    for (const std::string& name : folder_.content()) {
+  static void expect_nothing_half_written(const fs::path& folder, const std::string& what) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const std::string name = entry.path().lexically_relative(folder);
       for (const char* part : {".tmp", ".saving", ".saved"})
         EXPECT_EQ(name.find(part), std::string::npos) << what << "\nleft " << name;
     }
@@ -96,18 +124,18 @@ class RankFaults : public CliMpi {
     EXPECT_EQ(errors, 1) << what << "\n" << outcome.err;
   }
 
-  /// Goes on with what is in `run`, or begins where there is nothing, to the weights of `whole`.
-  void expect_goes_on(const std::string& what) const {
+  /// Goes on with what is in the folder's `run`, or begins where there is nothing, to the weights of `whole`.
+  void expect_goes_on(const fs::path& folder, const std::string& what) const {
     Arguments arguments = phases("run");
     arguments.insert(arguments.end(), {"--ranks", "3"});
-    const bool is_saved =
-        fs::exists(folder_.path() / "run" / "training.json") || fs::exists(folder_.path() / "run" / ".saved");
-    if (is_saved) arguments.emplace_back("--resume");
-    const Outcome outcome = run(arguments);
+    const fs::path run = folder / "run";
+    if (fs::exists(run / "training.json") || fs::exists(run / ".saved")) arguments.emplace_back("--resume");
+    const Outcome outcome = run_assay(folder, arguments);
     EXPECT_EQ(outcome.exit_code, 0) << what << "\nresumed: " << outcome.err;
-    expect_nothing_half_written(what);
+    if (outcome.exit_code != 0) return;
+    expect_nothing_half_written(folder, what);
     for (const char* name : {"model.safetensors", "optimizer.safetensors", "best/model.safetensors"})
-      EXPECT_TRUE(file(std::string("run/") + name) == file(std::string("whole/") + name)) << what << ": " << name;
+      EXPECT_TRUE(read_file(run / name) == file(std::string("whole/") + name)) << what << ": " << name;
   }
 
   /// From a rank's end to that of all: no rank waits for one that is gone, however slow the machine.
@@ -157,47 +185,48 @@ std::vector<RankEnd> ends_in(const std::vector<SentMessage>& messages) {
 }
 
 TEST_F(RankFaults, ARankThatEndsInAnyPhaseLeavesAWholeCheckpoint) {
-  const Outcome whole =
-      run_with(1, ASSAY_END_RANK, {"ASSAY_MESSAGES=" + (folder_.path() / "sent").string()}, phases("whole"));
+  const Outcome whole = run_with(folder_.path(), 1, ASSAY_END_RANK,
+                                 {"ASSAY_MESSAGES=" + (folder_.path() / "sent").string()}, phases("whole"));
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
-  const std::vector<RankEnd> ends = ends_in(messages_of("sent"));
+  const std::vector<RankEnd> ends = ends_in(messages_in(folder_.path() / "sent"));
   ASSERT_FALSE(ends.empty()) << "not one exchange a step:\n" << file("sent");
-  for (const RankEnd& end : ends) {
-    fs::remove_all(folder_.path() / "run");
-    fs::remove(folder_.path() / "ended");
+  several_at_once(ends.size(), [&](std::size_t i) {
+    const RankEnd& end = ends[i];
     const std::string what = end.phase + ", " + end.at;
-    const Outcome outcome =
-        run_with(1, ASSAY_END_RANK, {"ASSAY_END_AT=" + end.at, "ASSAY_MESSAGES=" + (folder_.path() / "ended").string()},
-                 phases("run"));
-    const std::optional<double> ended_s = end_in("ended");
+    const fs::path folder = place(std::to_string(i));
+    const fs::path ended = folder / "ended";
+    const Outcome outcome = run_with(folder, 1, ASSAY_END_RANK,
+                                     {"ASSAY_END_AT=" + end.at, "ASSAY_MESSAGES=" + ended.string()}, phases("run"));
+    const std::optional<double> ended_s = end_in(ended);
     ASSERT_TRUE(ended_s) << what << ": rank 1 did not end";
     EXPECT_LT(time_of_day_s() - *ended_s, most_s) << what;
     expect_one_line(outcome, "rank 1 (process ", what);
-    expect_nothing_half_written(what);
-    expect_goes_on(what);
-  }
+    expect_nothing_half_written(folder, what);
+    expect_goes_on(folder, what);
+  });
 }
 
 /// Rank 0 writes: it ends at calls of the system that saves make, spread over all of them.
 TEST_F(RankFaults, RankZeroThatEndsWhileItSavesLeavesAWholeCheckpoint) {
   const std::string counts = (folder_.path() / "counts").string();
-  const Outcome whole =
-      run_with(0, ASSAY_INJECT, {"ASSAY_FAULT=none:1", "ASSAY_FAULT_COUNTS=" + counts}, phases("whole"));
+  const Outcome whole = run_with(folder_.path(), 0, ASSAY_INJECT,
+                                 {"ASSAY_FAULT=none:1", "ASSAY_FAULT_COUNTS=" + counts}, phases("whole"));
   ASSERT_EQ(whole.exit_code, 0) << whole.err;
   std::ifstream counted(counts);
   std::map<std::string, long> calls;
   std::string kind;
   for (long count = 0; counted >> kind >> count;) calls[kind] = count;
   ASSERT_GT(calls["rename"], 3);
+  std::vector<std::string> faults;
   for (const auto& [name, share] :
-       {std::pair("sync", 0.2), {"sync", 0.7}, {"rename", 0.0}, {"rename", 0.5}, {"rename", 0.9}}) {
-    fs::remove_all(folder_.path() / "run");
-    const long call = 1 + std::lround(share * static_cast<double>(calls[name] - 1));
-    const std::string fault = fmt::format("{}:{}!", name, call);
-    const Outcome outcome = run_with(0, ASSAY_INJECT, {"ASSAY_FAULT=" + fault}, phases("run"));
-    expect_one_line(outcome, "rank 0 (process ", fault);
-    expect_goes_on(fault);
-  }
+       {std::pair("sync", 0.2), {"sync", 0.7}, {"rename", 0.0}, {"rename", 0.5}, {"rename", 0.9}})
+    faults.push_back(fmt::format("{}:{}!", name, 1 + std::lround(share * static_cast<double>(calls[name] - 1))));
+  several_at_once(faults.size(), [&](std::size_t i) {
+    const fs::path folder = place(std::to_string(i));
+    const Outcome outcome = run_with(folder, 0, ASSAY_INJECT, {"ASSAY_FAULT=" + faults[i]}, phases("run"));
+    expect_one_line(outcome, "rank 0 (process ", faults[i]);
+    expect_goes_on(folder, faults[i]);
+  });
 }
 
 #endif
@@ -218,7 +247,7 @@ TEST_F(RankFaults, AFullDiskEndsAllWithOneLineAndKeepsTheLastCheckpoint) {
   ASSERT_GT(full_s, 0) << "rank 0 was not found";
   EXPECT_LT(ended_s - full_s, most_s);
   expect_one_line(outcome, "run/", "full disk");
-  expect_nothing_half_written("full disk");
+  expect_nothing_half_written(folder_.path(), "full disk");
   const auto steps = parse_json(file("run/training.json"), "training.json").at("steps").get<std::int64_t>();
   EXPECT_EQ(steps % 2, 0);
   const Json on = json_of(run_ranks(2, training({"--steps", std::to_string(steps + 2), "--resume", "--out", "run"})));

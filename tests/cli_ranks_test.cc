@@ -1,5 +1,7 @@
 // Trainings by several ranks: threads of one process, and processes that Open MPI starts where it is installed.
 
+#include <fstream>
+
 #include "cli_ranks.h"
 #include "hardware/cpu_features.h"
 
@@ -31,6 +33,16 @@ TEST_F(CliRanks, ScoresAreTheSameAndAnyNumberGoesOn) {
   EXPECT_EQ(alone.at("losses").size(), 8U);
 }
 
+/// Into how many parts a step is divided is as free as the number of ranks, when a training goes on.
+TEST_F(CliRanks, OneProcessGoesOnWithPartsInRanksPlaces) {
+  json_of(run(training({"--steps", "6", "--ranks", "2", "--out", "whole"})));
+  json_of(run(training({"--steps", "2", "--ranks", "2", "--zero", "1", "--out", "parts"})));
+  json_of(run(training({"--steps", "4", "--accumulate", "2", "--resume", "--out", "parts"})));
+  json_of(run(training({"--steps", "6", "--ranks", "2", "--zero", "2", "--resume", "--out", "parts"})));
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"})
+    EXPECT_TRUE(file(std::string("parts/") + name) == file(std::string("whole/") + name)) << name;
+}
+
 /// One row of three ranks: rank 0, which tells, has none.
 TEST_F(CliRanks, ARankMayHaveNoRowsInItsFirstStep) {
   const Outcome outcome = run({"train", "model", "--tokens", "tokens.json", "--steps", "2", "--recompute", "attention",
@@ -57,7 +69,7 @@ std::vector<double> column_of(const Json& document, const char* table, const cha
 TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
   const Outcome outcome =
       run({"memory", "cs336-small", "--mode", "train", "--precision", "fp32", "--recompute", "none", "--batch", "1",
-           "--seq", "32", "--ranks", "2,8,64", "--step-ms", "400", "--json", "memory.json"});
+           "--seq", "32", "--ranks", "2,8,4096", "--step-ms", "400", "--json", "memory.json"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = parse_json(file("memory.json"), "memory.json");
   const std::vector<double> moments = column_of(json, "ranks", "optimizer_bytes");
@@ -73,6 +85,9 @@ TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
   EXPECT_LT(gradients[5], gradients[4]);
   EXPECT_LT(sent[0], sent[3]);
   EXPECT_LT(sent[3], sent[6]);
+  constexpr double embedding_bytes = 10000.0 * 768 * sizeof(float);
+  EXPECT_GE(sent[7], 4095 * embedding_bytes) << "its owner hands it to all others";
+  EXPECT_LT(sent[1], 1.1 * sent[0]) << "two ranks own about half each";
   EXPECT_GE(step[0], 400);
   EXPECT_LE(step[0], step[6]);
   EXPECT_NE(outcome.out.find("Times are predicted, not measured"), std::string::npos) << outcome.out;
@@ -157,6 +172,33 @@ TEST_F(CliMpi, RanksThatDifferAreRefusedAtStart) {
   refused(other_model, "assay: rank 1: has another model than rank 0");
   other_model[1] = "absent";
   refused(other_model, "assay: rank 1: ");
+  refused({"train", "--benchmark", "bytes", "--batch", "8", "--seq", "16"},
+          "assay: rank 1: was started for assay train --benchmark bytes --batch 8 --seq 16, rank 0 for a training: ");
+  refused({"bench", "bytes", "--shard", "auto"},
+          "assay: rank 1: was started for a grid in parts, rank 0 for a training");
+  refused(training({"--steps", "2", "--check-every", "1", "--accumulate", "2"}),
+          "assay: rank 1: has other options than rank 0");
+}
+
+/// They have more to agree on than a training has.
+TEST_F(CliMpi, RanksThatMeasureOtherThingsAreRefused) {
+  const auto benchmark = [](const char* batch) {
+    return Arguments{"train", "--benchmark", "bytes", "--batch", batch, "--seq", "16", "--steps", "2"};
+  };
+  const Outcome outcome = run_program(mpirun, folder_.path(), beside(benchmark("4"), benchmark("8")));
+  EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("assay: rank 1: was started for assay train --benchmark bytes --batch 4"),
+            std::string::npos)
+      << outcome.err;
+  const fs::path other = folder_.path() / "assay";  // The same program but for a byte behind its end.
+  fs::copy_file(ASSAY_PROGRAM, other);
+  fs::copy_file(fs::path(ASSAY_PROGRAM).parent_path() / "assay_mpi.so", folder_.path() / "assay_mpi.so");
+  std::ofstream(other, std::ios::app) << '\0';
+  Arguments both = beside(benchmark("8"), benchmark("8"));
+  *std::find(both.rbegin(), both.rend(), std::string(ASSAY_PROGRAM)) = other.string();
+  const Outcome programs = run_program(mpirun, folder_.path(), both);
+  EXPECT_EQ(programs.exit_code, 2) << programs.err;
+  EXPECT_NE(programs.err.find("assay: rank 1: has another program than rank 0"), std::string::npos) << programs.err;
 }
 
 TEST_F(CliMpi, OtherInstructionSetsAreAllowedAndSaid) {

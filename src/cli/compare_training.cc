@@ -64,11 +64,12 @@ int compare_and_tell(const CompareTrainingCommand& options, const MachineFacts& 
   return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
 }
 
-int run_compare_training(CompareTrainingCommand& options) {
+int run_compare_training(CompareTrainingCommand& options, const CLI::App& command) {
   options.request.storages = storages_of(options.states, options.gradients);
   for (const std::string& precision : options.request.precisions) find_precision(precision);
-  const MachineFacts facts = facts_for(options.machine, options.request.training.engine.device);
-  return as_rank(options.request.thread_ranks, [&](Group& group) {
+  const std::string& device = options.request.training.engine.device;
+  return as_rank({task_of_command(command), device, options.request.thread_ranks}, [&](Group& group) {
+    const MachineFacts facts = facts_of_rank(group, options.machine, device);
     return group.rank() == 0 ? compare_and_tell(options, facts, group) : compare_beside(options, facts, group);
   });
 }
@@ -92,7 +93,9 @@ void add_compare_training(CLI::App& program, Action& action) {
   add_graphs_option(command, training.engine.graphs);
   add_model_options(command, training.model_options);
   add_machine_options(command, options->machine);
-  command.callback([options, &action] { action = [options] { return run_compare_training(*options); }; });
+  command.callback([options, &command, &action] {
+    action = [options, &command] { return run_compare_training(*options, command); };
+  });
 }
 
 }  // namespace assay

@@ -53,16 +53,16 @@ void tell_sentences(const std::vector<GridPart>& parts) {
 
 // ---- one of several ranks ----
 
-bool is_beside(const RankPlace& one, const RankPlace& other) {
-  return one.system == other.system && one.host == other.host;
+bool keeps(const StoreOptions& store) {
+  return store.file != "none";
 }
 
-/// Files of one name are one file on the ranks of one system alone, and the store's locks hold there alone; containers
-/// of one system have files of their own, and host names.
-StoreOptions store_of_rank(StoreOptions store, std::span<const RankPlace> places, int rank) {
-  const RankPlace& mine = places[static_cast<std::size_t>(rank)];
-  if (store.file == "none" || is_beside(mine, places.front())) return store;
-  store.file = store_file(store).string() + "." + mine.host;
+StoreOptions options_of_rank(StoreOptions store, std::span<const RankPlace> places, int rank) {
+  if (!keeps(store)) return store;
+  const std::string named = store_file(store).string();
+  const std::string its = store_of_rank(places, rank, named);
+  if (its == named) return store;
+  store.file = its;
   store.is_apart = true;
   return store;
 }
@@ -137,13 +137,26 @@ int tell_of_all(const std::vector<GridPart>& parts, const GridCommand& command, 
   return code != 0 ? code : static_cast<int>(DoneCode::unsaved);
 }
 
+/// What the sentence about a rank that is lost says besides: where all is that was measured.
+std::string where_all_is(const std::vector<GridPart>& parts, std::span<const RankPlace> places,
+                         const StoreOptions& options) {
+  if (!keeps(options)) return "";
+  const std::string store = store_file(options).string();
+  std::string words;
+  if (std::ranges::any_of(parts, has_document)) words += fmt::format("; {} keeps what was measured", store);
+  for (const std::string& sentence : kept_elsewhere(places, parts, store)) words += "; " + sentence;
+  return words;
+}
+
 /// A rank is gone, and the launcher ends the others about a second later: what came before is written at once.
 [[noreturn]] void end_with_what_came(const RankLost& lost, const std::vector<GridPart>& parts,
-                                     const GridCommand& command, const TellGrid& tell_grid) {
+                                     std::span<const RankPlace> places, const GridCommand& command,
+                                     const TellGrid& tell_grid) {
+  const std::string where = where_all_is(parts, places, command.store);
   if (std::ranges::none_of(parts, has_document)) {
     tell_sentences(parts);
     for (const std::string& line : failures_of(parts)) complain(line);
-    throw RankLost(lost.ending);
+    throw RankLost(lost.ending, where);
   }
   command.outputs.readers = Readers::none;
   try {
@@ -151,9 +164,7 @@ int tell_of_all(const std::vector<GridPart>& parts, const GridCommand& command, 
   } catch (const Error& error) {
     complain(error.what());
   }
-  const bool keeps = command.store.file != "none";
-  throw RankLost(lost.ending,
-                 keeps ? fmt::format("; {} keeps what was measured", store_file(command.store).string()) : "");
+  throw RankLost(lost.ending, where);
 }
 
 /// Of a rank whose turn is there; one that was interrupted while it waited has nothing.
@@ -171,14 +182,14 @@ GridPart measure_part(const GridCommand& command, const StoreOptions& store, con
 int run_as_rank(Group& group, const GridCommand& command, const MeasureGrid& measure, const TellGrid& tell_grid) {
   const InterruptFlag interrupted = &watch_interrupts();
   const std::vector<RankPlace> places = meet_for_grid(group, command.division.grid);
-  const StoreOptions store = store_of_rank(command.store, places, group.rank());
+  const StoreOptions store = options_of_rank(command.store, places, group.rank());
   std::vector<GridPart> parts;
   try {
     measure_in_turns(
         group, places, [&] { return measure_part(command, store, measure, interrupted); }, parts, interrupted);
   } catch (const RankLost& lost) {
     if (group.rank() > 0) throw;
-    end_with_what_came(lost, parts, command, tell_grid);
+    end_with_what_came(lost, parts, places, command, tell_grid);
   }
   int code = 0;
   agreed(group, [&] {
@@ -211,7 +222,7 @@ int run_alone(const GridCommand& command, const MeasureGrid& measure, const Tell
 int run_grid(const GridCommand& command, const MeasureGrid& measure, const TellGrid& tell_grid) {
   const std::unique_ptr<Group> group = group_for(command.shard);
   if (group == nullptr) return run_alone(command, measure, tell_grid);
-  return as_rank_of(*group, [&](Group& all) {
+  return as_rank_of(*group, "a grid in parts", [&](Group& all) {
     if (!are_shards_ranks(all, command.division.part)) return run_alone(command, measure, tell_grid);
     return run_as_rank(all, command, measure, tell_grid);
   });

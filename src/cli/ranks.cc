@@ -1,12 +1,19 @@
 #include "cli/ranks.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
 
 #include "base/error.h"
+#include "base/streams.h"
+#include "cli/origin.h"
+#include "cli/other_names.h"
+#include "cli/shard_options.h"
+#include "kernels/gpu_bus_id.h"
 #include "processes/launch.h"
 #include "studies/shared/own_gpu.h"
+#include "studies/train/ranks.h"
 #include "training/step.h"
 
 namespace assay {
@@ -24,10 +31,19 @@ void let_it_tell() {
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
 }
 
+void check_same_task(Group& group, const std::string& task) {
+  const std::vector<std::string> all = all_gather(group, task);
+  const auto other = std::ranges::find_if(all, [&](const std::string& one) { return one != all.front(); });
+  if (other == all.end()) return;
+  throw SharedError(ExitCode::user, fmt::format("rank {}: was started for {}, rank 0 for {}: all ranks need the same",
+                                                other - all.begin(), *other, all.front()));
+}
+
 }  // namespace
 
-int as_rank_of(Group& group, const std::function<int(Group&)>& work) {
+int as_rank_of(Group& group, const std::string& task, const std::function<int(Group&)>& work) {
   try {
+    check_same_task(group, task);
     return work(group);
   } catch (const SharedError& error) {
     if (group.rank() == 0) throw;
@@ -47,10 +63,18 @@ int as_rank_of(Group& group, const std::function<int(Group&)>& work) {
 }
 
 MachineFacts facts_of_rank(Group& group, const MachineOptions& machine, const std::string& device) {
-  if (device == cuda_device) take_own_gpu(group);
   MachineFacts facts;
   agreed(group, [&] { facts = facts_for(machine, device); });
+  if (device != cuda_device || group.is_one_process()) return facts;
+  const std::string shared = shared_gpu(group, gpu_bus_id());
+  if (!shared.empty() && group.rank() == 0) tell(fmt::format("{}: their steps wait for each other\n", shared));
   return facts;
+}
+
+std::string task_of_command(const CLI::App& command) {
+  std::vector<std::string> words = command_words();
+  words.erase(words.begin());
+  return "assay " + shell_line(grid_words(with_own_names(*command.get_parent(), std::move(words)), command));
 }
 
 void add_reduce_list(CLI::App& command, std::vector<ReduceFormat>& formats) {
@@ -107,12 +131,15 @@ void add_thread_ranks_option(CLI::App& command, int& ranks) {
       ->check(CLI::Range(1, 1 << 10));
 }
 
-int as_rank(int thread_ranks, const std::function<int(Group&)>& work) {
+int as_rank(const RanksWork& asked, const std::function<int(Group&)>& work) {
+  if (asked.device == cuda_device && is_launched_as_rank()) take_own_gpu();
   const std::unique_ptr<Group> group = launched_group();
   if (group->size() == 1) return work(*group);
-  return as_rank_of(*group, [&](Group& launched) {
+  return as_rank_of(*group, asked.task, [&](Group& launched) {
+    check_same_everywhere(launched, {{"another program", program_hash()}});
     agreed(launched, [&] {
-      if (thread_ranks > 1) fail_user("--ranks: the launcher has made {} ranks; drop the option", launched.size());
+      if (asked.thread_ranks > 1)
+        fail_user("--ranks: the launcher has made {} ranks; drop the option", launched.size());
     });
     return work(launched);
   });

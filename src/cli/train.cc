@@ -176,7 +176,7 @@ int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group
 
 int run_train(const TrainCommand& options, const CLI::App& command) {
   if (options.ranks == 1 && !is_launched()) refuse_rank_options(command);
-  return as_rank(options.ranks, [&](Group& group) {
+  return as_rank({"a training", options.request.engine.device, options.ranks}, [&](Group& group) {
     const MachineFacts facts = facts_of_rank(group, options.machine, options.request.engine.device);
     return group.rank() == 0 ? train_and_tell(options, facts, group) : train_beside(options, facts, group);
   });

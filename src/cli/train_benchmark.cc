@@ -153,7 +153,7 @@ bool is_divided(const ShardOptions& shard) {
 int run_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
   if (!is_launched() || is_divided(options.shard)) refuse_rank_options(command);
   if (!is_launched_as_rank() || is_divided(options.shard)) return run_train_benchmark(options, command);
-  return as_rank(1, [&](Group& group) {
+  return as_rank({task_of_command(command), options.request.device}, [&](Group& group) {
     const MachineFacts facts = facts_of_rank(group, options.machine, options.request.device);
     RankBenchmarkRequest request;
     agreed(group, [&] {

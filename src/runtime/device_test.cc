@@ -109,20 +109,27 @@ TEST(Graphs, RunFromTheSecondRunOnAndGiveTheSameForNewInputs) {
 
 TEST(Graphs, ThatADeviceCannotMakeAreSaidAndDoneWithout) {
   guarded().records = true;
-  guarded().recording_fault = "a pretended library may not be recorded";
+  static int times = 0;  // Of this test in one process: a reason is told once in its life.
+  const std::string why = "a pretended library may not be recorded, time " + std::to_string(++times);
+  guarded().recording_fault = why;
   const SmallModel model;
   const Extent extent = {2, 5};
   Instance device = model.instance("fp32", "", guarded_backend());
   Plan plan(device, {.extent = extent});
   Plan plain(device, {.extent = extent, .graphs = Graphs::off});
-  for (Plan* const one : {&plan, &plain}) {
+  Plan again(device, {.extent = extent});
+  testing::internal::CaptureStderr();
+  for (Plan* const one : {&plan, &plain, &again}) {
     one->set_inputs(some_ids(extent), {});
     for (int run = 0; run < 3; ++run) one->run();
   }
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "assay: kernels are queued one by one, not as a graph: " + why + "\n")
+      << "once for all plans, and not where no graph was asked for";
   guarded().records = false;
   guarded().recording_fault.clear();
   EXPECT_FALSE(plan.is_recorded());
-  EXPECT_EQ(plan.why_not_recorded(), "a pretended library may not be recorded");
+  EXPECT_EQ(plan.why_not_recorded(), why);
   EXPECT_EQ(plain.why_not_recorded(), "");
   const Tensor right = plain.output_f32("logits");
   const Tensor found = plan.output_f32("logits");

@@ -113,8 +113,6 @@ std::map<std::string, int> owners_of(const Program& step, const Sharding& shardi
     names.push_back(value.name);
     elements.push_back(element_count(concrete(value.shape, {})));
   }
-  if (std::ssize(elements) < sharding.ranks)
-    fail_user("--zero: {} parameters cannot be shared among {} ranks", elements.size(), sharding.ranks);
   const std::vector<int> ranks = balanced_owners(elements, sharding.ranks);
   std::map<std::string, int> owners;
   for (std::size_t i = 0; i < names.size(); ++i) owners[names[i]] = ranks[i];
@@ -130,7 +128,7 @@ Program norm_program(const Program& step, const IsOwn& own) {
     if (own.at(value->name.substr(gradient_prefix.size())))
       gradients.push_back(b.state(value->name, value->dtype, value->shape));
   }
-  b.output("norms", b.add(op::l2_norm, gradients));
+  if (!gradients.empty()) b.output("norms", b.add(op::l2_norm, gradients));
   return b.take();
 }
 

@@ -78,12 +78,12 @@ struct TrainingPrograms {
   /// (1); outputs loss, logits, grad.<parameter>.
   Program step;
   /// Output norms, f32 (parameters): the norm of each gradient, in the order of gradients_of(step); with owners, of
-  /// this rank's. Empty where no norms are taken.
+  /// this rank's. Empty where no norms are taken, and of a rank that owns nothing.
   Program norms;
   /// A node for each group of parameters, or for each stretch of it that is this rank's. Inputs hyper.<group> f32 (4)
-  /// and seed s32 (2) as op::adamw has them; writes the parameters and their moments, optimizer.m.<parameter> and
-  /// optimizer.v.<parameter> (of codes in blocks also optimizer.m_scale. and optimizer.v_scale.<parameter>). With
-  /// count_lost_updates outputs lost.<node>, s32 (parameters of the node).
+  /// and seed s32 (2) as op::adamw has them (of a rank that owns nothing no node); writes the parameters and their
+  /// moments, optimizer.m.<parameter> and optimizer.v.<parameter> (of codes in blocks also optimizer.m_scale. and
+  /// optimizer.v_scale.<parameter>). With count_lost_updates outputs lost.<node>, s32 (parameters of the node).
   Program update;
   std::vector<double> rates;  ///< The full learning rate of each group.
   /// The rank that updates each parameter, by its name; empty where all ranks update all.

@@ -230,6 +230,34 @@ TEST(Ranks, SharesOfTheStateChangeNothing) {
   }
 }
 
+/// Of more ranks than parameters some own nothing; with rates by role no rank need have parameters of each.
+TEST(Ranks, MayBeMoreThanThereAreParametersToOwn) {
+  RankCase one = language_case("fp32");
+  one.config.layers = 1;
+  const auto parameters =
+      static_cast<int>(gradient_sizes(training_programs(one.config, rank_options_of(one)).step).size());
+  const Trained whole = in_ranks(one, 2, parameters + 2, {});
+  for (const ZeroStage stage : {ZeroStage::optimizer, ZeroStage::gradients})
+    expect_same(in_ranks(one, 2, parameters + 2, {}, stage), whole, one.name);
+}
+
+/// Nobody gets the whole of a tensor from each of the others: not its owner either, whose link and memory would not do.
+TEST(Ranks, WhatEachSendsOfATensorWithAnOwnerIsAsMuchAsItIsLong) {
+  constexpr std::int64_t elements = 1000;
+  run_as_ranks(5, [&](Group& group) {
+    std::vector<float> values(elements, static_cast<float>(group.rank() + 1));
+    auto* const data = reinterpret_cast<std::byte*>(values.data());
+    GradientReducer reducer(group, {}, {{"w", DType::f32, elements, data, 3, false}});
+    reducer.start();
+    reducer.finished(0);
+    reducer.wait();
+    const std::int64_t all = elements * static_cast<std::int64_t>(sizeof(float));
+    EXPECT_EQ(reducer.statistics().sent_bytes, group.rank() == 3 ? all * 4 / 5 : all);
+    if (group.rank() != 3) return;
+    EXPECT_EQ(values, std::vector<float>(elements, 15)) << "1 + 2 + 3 + 4 + 5";
+  });
+}
+
 /// On a device the host does not touch what its library sums; the last batch of the classifier leaves ranks without
 /// rows.
 TEST(Ranks, ADevicesLibrarySumsWhereGradientsLie) {

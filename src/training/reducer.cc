@@ -7,7 +7,6 @@
 #include <array>
 #include <cstring>
 #include <numeric>
-#include <tuple>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -157,7 +156,6 @@ struct GradientReducer::Bucket {
   std::size_t first = 0;  ///< Of tensors_.
   std::size_t last = 0;   ///< Behind its last.
   std::int64_t elements = 0;
-  bool is_owned = false;                   ///< Its tensors have owners.
   int channel = 0;                         ///< And the next: ranks may differ in what they get to first.
   std::vector<std::vector<Range>> shares;  ///< By rank.
   std::vector<std::int64_t> share_elements;
@@ -177,7 +175,6 @@ GradientReducer::GradientReducer(Group& group, const ReduceOptions& options, std
     bucket.first = span.first;
     bucket.last = span.last;
     bucket.elements = span.elements;
-    bucket.is_owned = tensors_[span.first].owner >= 0;
     bucket.channel = 2 * static_cast<int>(buckets_.size()) - 1;
     std::fill(bucket_of_.begin() + static_cast<std::ptrdiff_t>(span.first),
               bucket_of_.begin() + static_cast<std::ptrdiff_t>(span.last), buckets_.size() - 1);
@@ -185,7 +182,7 @@ GradientReducer::GradientReducer(Group& group, const ReduceOptions& options, std
   }
 }
 
-/// An equal part of the elements; of tensors with owners, those that are the rank's.
+/// An equal part of the elements, whoever owns them: so no rank gets a whole tensor from each of the others.
 void GradientReducer::add_share(Bucket& bucket, int rank) const {
   const EqualPart part = part_of(bucket.elements, rank, group_.size());
   std::vector<Range>& share = bucket.shares.emplace_back();
@@ -193,9 +190,8 @@ void GradientReducer::add_share(Bucket& bucket, int rank) const {
   std::int64_t place = 0;
   for (std::size_t i = bucket.first; i < bucket.last; ++i) {
     const std::int64_t count = tensors_[i].count;
-    std::int64_t begin = std::clamp(part.begin - place, std::int64_t{0}, count);
-    std::int64_t end = std::clamp(part.end - place, std::int64_t{0}, count);
-    if (bucket.is_owned) std::tie(begin, end) = std::pair(std::int64_t{0}, tensors_[i].owner == rank ? count : 0);
+    const std::int64_t begin = std::clamp(part.begin - place, std::int64_t{0}, count);
+    const std::int64_t end = std::clamp(part.end - place, std::int64_t{0}, count);
     if (begin < end) share.push_back({i, begin, end, place + begin});
     elements += end - begin;
     place += count;
@@ -441,18 +437,25 @@ void GradientReducer::sum_share(Bucket& bucket) const {
   }
 }
 
+/// Sums to all ranks; of tensors with owners, to those.
 void GradientReducer::begin_return(Bucket& bucket) {
   const std::size_t width = size_of(options_.format.wire);
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
-  for (int rank = 0; rank < group_.size() && !bucket.is_owned; ++rank) {
+  const auto gets = [&](int rank, const Range& range) {
+    const int owner = tensors_[range.tensor].owner;
+    return owner < 0 || owner == rank;
+  };
+  for (int rank = 0; rank < group_.size(); ++rank) {
     if (rank == group_.rank()) continue;
     for (const Range& range : bucket.shares[static_cast<std::size_t>(group_.rank())]) {
+      if (!gets(rank, range)) continue;
       out.push_back({rank, {image(bucket, range), range.count() * width}});
       statistics_.sent_bytes += static_cast<std::int64_t>(range.count() * width);
     }
-    for (const Range& range : bucket.shares[static_cast<std::size_t>(rank)])
-      in.push_back({rank, {image(bucket, range), range.count() * width}});
+    for (const Range& range : bucket.shares[static_cast<std::size_t>(rank)]) {
+      if (gets(group_.rank(), range)) in.push_back({rank, {image(bucket, range), range.count() * width}});
+    }
   }
   bucket.exchange = group_.begin(bucket.channel + 1, out, in);
   bucket.state = Bucket::State::back;

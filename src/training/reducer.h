@@ -79,11 +79,11 @@ ReduceTraffic reduce_traffic(std::span<const GradientSize> tensors, const Reduce
 /// starts when its last tensor is finished and all buckets before it have started, so that all ranks start the same
 /// ones in the same order.
 ///
-/// Direct: each rank sums a share of a bucket's elements (a tensor with an owner: the owner all of it),
+/// Direct: each rank sums an equal share of a bucket's elements,
 ///   sum = ((0 + g_0) + g_1) + ...   in rank order, g_r rounded to the wire's dtype,
 /// in the format's sum dtype. With f32 that is, to the bit, what one process adds up in f32 that works the ranks'
-/// parts one after another. Every rank, the summing one too, then holds the sum rounded to the wire's dtype: the same
-/// bits.
+/// parts one after another. Every rank (of a tensor with an owner: the owner), the summing one too, then holds the sum
+/// rounded to the wire's dtype: the same bits.
 class GradientReducer {
  public:
   /// Buckets that are under way at once, so that what they take stays small.

@@ -110,6 +110,8 @@ Trainer::Trainer(const ModelConfig& config, const Weights& weights, const Traini
     return std::make_unique<Plan>(
         segment, PlanOptions{.outputs = output_names(program), .state = &state_, .graphs = options_.graphs});
   };
+  // Of more ranks than parameters some own none.
+  if (programs_.update.nodes.empty()) return;
   update_ = instance(programs_.update, no_weights_);
   update_plan_ = plan(*update_, programs_.update);
   if (!takes_norms(options)) return;
@@ -306,9 +308,12 @@ double Trainer::squared_norm(const Tensor& norms) const {
 
 /// Ranks may compute with different instructions; what decides of a step has to be the same everywhere.
 std::optional<double> Trainer::gradient_norm() {
-  if (norm_plan_ == nullptr) return std::nullopt;
-  norm_plan_->run();
-  Tensor norms = norm_plan_->output_f32("norms");
+  if (!takes_norms(options_) || options_.parts != StepParts::whole) return std::nullopt;
+  Tensor norms(DType::f32, {0});
+  if (norm_plan_ != nullptr) {
+    norm_plan_->run();
+    norms = norm_plan_->output_f32("norms");
+  }
   if (!programs_.owners.empty()) norms = norms_of_all(norms);
   const double squares = squared_norm(norms);
   return std::sqrt(group_ == nullptr ? squares : all_gather_values(*group_, squares)[0]);
@@ -357,11 +362,11 @@ UpdateResult Trainer::update(std::int64_t step) {
   float hyper[] = {0, static_cast<float>(1 - std::pow(optimizer.beta1, t)),
                    static_cast<float>(1 - std::pow(optimizer.beta2, t)), static_cast<float>(clip / result.loss_scale)};
   const double share = rate_share(optimizer.schedule, step);
-  for (std::size_t group = 0; group < programs_.rates.size(); ++group) {
+  for (std::size_t group = 0; group < programs_.rates.size() && update_plan_ != nullptr; ++group) {
     hyper[0] = static_cast<float>(programs_.rates[group] * share);
     update_plan_->set_input(hyper_name(group), std::as_bytes(std::span(hyper)));
   }
-  update_plan_->run();
+  if (update_plan_ != nullptr) update_plan_->run();
   if (!programs_.owners.empty()) hand_out_parameters();
   if (options_.count_lost_updates) result.lost = lost_updates();
   return result;

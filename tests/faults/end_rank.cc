@@ -5,6 +5,8 @@
 //   ASSAY_END_AT=17+2500   2,500 microseconds behind the start of it, in front of the 18th at the latest
 //   ASSAY_MESSAGES=FILE    a line a message: its tag, and the microseconds since the one before it; "end" and the time
 //                          of day in seconds where the rank ends
+//
+// Microseconds are of the process's own computing, so that they mean the same place on a busy machine.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,7 +23,7 @@ namespace {
 long ends_at = 0;
 long ends_behind_us = -1;
 long sent = 0;
-double last_s = 0;
+double last_s = 0;  ///< Computed up to the last message.
 
 double seconds(clockid_t clock) {
   timespec now{};
@@ -45,7 +47,7 @@ void end_here() {
 }
 
 void note_message(int tag) {
-  const double now_s = seconds(CLOCK_MONOTONIC);
+  const double now_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
   char line[64];
   note(line, std::snprintf(line, sizeof line, "%d %.0f\n", tag, sent == 1 ? 0 : (now_s - last_s) * 1e6));
   last_s = now_s;
@@ -60,8 +62,9 @@ __attribute__((constructor)) void read_end() {
 }
 
 void end_behind() {
-  std::thread([] {
-    ::usleep(static_cast<useconds_t>(ends_behind_us));
+  std::thread([last_s = last_s] {
+    const double end_s = last_s + static_cast<double>(ends_behind_us) * 1e-6;
+    while (seconds(CLOCK_PROCESS_CPUTIME_ID) < end_s) ::usleep(50);
     end_here();
   }).detach();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "studies/gather/request.h"
@@ -120,6 +121,27 @@ std::vector<MissingPart> missing_parts(std::span<const GridPart> parts, const Gr
   std::vector<MissingPart> missing = missing_parts(fleet_of(std::move(runs)));
   std::erase_if(missing, [&](const MissingPart& one) { return is_of_part_that_ended(one, parts); });
   return missing;
+}
+
+std::string store_of_rank(std::span<const RankPlace> places, int rank, const std::string& store) {
+  const RankPlace& first = places.front();
+  const RankPlace& its = places[static_cast<std::size_t>(rank)];
+  return its.system == first.system && its.host == first.host ? store : store + "." + its.host;
+}
+
+std::vector<std::string> kept_elsewhere(std::span<const RankPlace> places, std::span<const GridPart> parts,
+                                        const std::string& store) {
+  std::vector<std::string> sentences;
+  std::set<std::string> named;
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const std::string its = store_of_rank(places, static_cast<int>(rank), store);
+    const bool has_come = parts[rank].document || !parts[rank].failure.empty();
+    if (its == store || has_come || !named.insert(its).second) continue;
+    sentences.push_back(
+        fmt::format("what rank {} has kept is in {} on {}; take it over with: assay import {} --store {}", rank, its,
+                    places[rank].host, its, store));
+  }
+  return sentences;
 }
 
 std::vector<std::string> failures_of(std::span<const GridPart> parts) {

@@ -201,6 +201,24 @@ TEST(Gather, WhatCameBeforeARankWasLostIsThere) {
   EXPECT_FALSE(parts[2].document);
 }
 
+/// Stores of other machines, and of containers of this one, of which nothing came.
+TEST(Gather, WhereRanksOfWhomNothingCameKeepTheirRecordsIsSaid) {
+  const std::vector<RankPlace> places = {{"a", "x"}, {"a", "x"}, {"b", "y"}, {"b", "y"}, {"c", "z"}, {"a", "box"}};
+  std::vector<GridPart> parts(6);
+  parts[0] = gathered_part("fp32", "1/6", "x");
+  parts[4].failure = "no model";
+  EXPECT_EQ(store_of_rank(places, 1, "grid.db"), "grid.db");
+  EXPECT_EQ(store_of_rank(places, 4, "grid.db"), "grid.db.z");
+  EXPECT_EQ(
+      kept_elsewhere(places, parts, "grid.db"),
+      (std::vector<std::string>{"what rank 2 has kept is in grid.db.y on y; take it over with: assay import grid.db.y "
+                                "--store grid.db",
+                                "what rank 5 has kept is in grid.db.box on box; take it over with: assay import "
+                                "grid.db.box --store grid.db"}));
+  parts[2] = parts[3] = parts[5] = gathered_part("bf16", "3/6", "y");
+  EXPECT_TRUE(kept_elsewhere(places, parts, "grid.db").empty());
+}
+
 TEST(Gather, WhatRankZeroFoundIsThereThoughARankElsewhereIsLost) {
   const std::vector<RankPlace> places = {{"a", "x"}, {"b", "y"}};
   std::vector<GridPart> parts;

@@ -57,6 +57,16 @@ using JoinRecords = std::function<Document(Document records)>;
 /// each by itself.
 std::vector<PlacedDocument> documents_of(std::vector<GridPart> parts, const JoinRecords& join);
 
+/// The store that a rank writes where `store` was named: files of one name are one file on the ranks of one system
+/// alone, and the store's locks hold there alone; containers of one system have files of their own, and host names.
+/// Elsewhere it has the rank's host behind it.
+std::string store_of_rank(std::span<const RankPlace> places, int rank, const std::string& store);
+
+/// Where ranks of whom nothing came keep what they have measured, if that is not `store` itself, and the command that
+/// takes it over: a sentence for each such store.
+std::vector<std::string> kept_elsewhere(std::span<const RankPlace> places, std::span<const GridPart> parts,
+                                        const std::string& store);
+
 /// What of the grid these parts, by rank, lack, with the commands that measure it.
 std::vector<MissingPart> missing_parts(std::span<const GridPart> parts, const GridDivision& division);
 

@@ -29,14 +29,53 @@ std::int64_t most_moment_bytes(const TrainingPrograms& programs, int ranks) {
   return std::ranges::max(held);
 }
 
+/// Of parameters in their own dtypes, of the rank that owns most of them.
+std::int64_t most_parameter_bytes(const TrainingPrograms& programs, std::int64_t ranks) {
+  std::vector<std::int64_t> owned(static_cast<std::size_t>(ranks));
+  for (std::size_t id = 0; id < programs.step.values.size(); ++id) {
+    const Value& value = programs.step.values[id];
+    if (is_parameter(value))
+      owned[static_cast<std::size_t>(owner_of(programs, value.name))] +=
+          storage_bytes(programs.step, static_cast<ValueId>(id), {});
+  }
+  return std::ranges::max(owned);
+}
+
+/// Where each rank updates its own parameters, its sums come to it alone, and all wait for what it hands out.
+void add_exchange(RankCell& one, const ReduceTraffic& traffic, const TrainingPrograms& programs) {
+  one.buckets = traffic.buckets;
+  one.exchange_bytes = traffic.scratch_bytes;
+  one.parameter_bytes = stored_parameter_bytes(programs);
+  if (one.stage == ZeroStage::none) {
+    one.reduced_bytes = 2 * traffic.one_way_bytes;
+    one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
+    return;
+  }
+  const std::int64_t others = one.ranks - 1;
+  one.reduced_bytes = traffic.one_way_bytes + traffic.one_way_bytes / others;
+  one.last_bucket_bytes = traffic.last_bucket_bytes + traffic.last_bucket_bytes / others;
+  one.handed_out_bytes = most_parameter_bytes(programs, one.ranks) * others;
+}
+
+/// When the update has ended: nothing hides it. Direct: one message to each other rank; tree: a broadcast.
+ExchangeTime hand_out_time(const RankCell& one, const RankRequest& link) {
+  if (one.stage == ZeroStage::none) return {};
+  const double bytes_a_ms = link.bandwidth_gb_s * 1e6;
+  const double latency_ms = link.latency_us * 1e-3;
+  const double levels = std::ceil(std::log2(static_cast<double>(one.ranks)));
+  return {static_cast<double>(one.handed_out_bytes) / bytes_a_ms + static_cast<double>(one.ranks - 1) * latency_ms,
+          static_cast<double>(one.parameter_bytes) / bytes_a_ms + levels * latency_ms};
+}
+
 void predict_time(RankCell& one, const RankRequest& link) {
   if (!link.step_ms) return;
-  const ExchangeTime all = exchange_time(one.sent_bytes, one.buckets, one.ranks, link);
+  const ExchangeTime all = exchange_time(one.reduced_bytes, one.buckets, one.ranks, link);
   const ExchangeTime last = exchange_time(one.last_bucket_bytes, 1, one.ranks, link);
+  const ExchangeTime after = hand_out_time(one, link);
   const double hides = backward_share * *link.step_ms;
-  one.exposed_ms = std::max(all.direct_ms - hides, last.direct_ms);
+  one.exposed_ms = std::max(all.direct_ms - hides, last.direct_ms) + after.direct_ms;
   one.direct_ms = *link.step_ms + *one.exposed_ms;
-  one.tree_ms = *link.step_ms + std::max(all.tree_ms - hides, last.tree_ms);
+  one.tree_ms = *link.step_ms + std::max(all.tree_ms - hides, last.tree_ms) + after.tree_ms;
 }
 
 RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryRequest& request, const MachineFacts& facts,
@@ -49,13 +88,7 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   one.optimizer_bytes = most_moment_bytes(programs, static_cast<int>(ranks));
   const ReduceTraffic traffic =
       reduce_traffic(gradient_sizes(programs.step), request.ranks.reduce, static_cast<int>(ranks));
-  one.exchange_bytes = traffic.scratch_bytes;
-  one.buckets = traffic.buckets;
-  // Sums come back to all ranks; where each updates its own parameters, those do.
-  const std::int64_t back =
-      stage == ZeroStage::none ? traffic.one_way_bytes : stored_parameter_bytes(programs) * (ranks - 1) / ranks;
-  one.sent_bytes = traffic.one_way_bytes + back;
-  one.last_bucket_bytes = 2 * traffic.last_bucket_bytes;
+  add_exchange(one, traffic, programs);
   const GradientBytes gradients = gradient_bytes(programs, static_cast<int>(ranks));
   one.gradient_bytes = stage == ZeroStage::gradients
                            ? std::min(gradients.all, gradients.most_owned + traffic.under_way_bytes)
@@ -124,7 +157,12 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
   bytes("optimizer_bytes", "optim", "moments of the rank that has most", &RankCell::optimizer_bytes);
   bytes("exchange_bytes", "exchange", "buffers of gradients under way", &RankCell::exchange_bytes);
   bytes("peak_bytes", "peak", "of the rank that has most", &RankCell::peak_bytes);
-  bytes("sent_bytes", "sent", "by each rank, a step", &RankCell::sent_bytes);
+  columns.push_back({{.key = "sent_bytes",
+                      .title = "sent",
+                      .unit = "bytes",
+                      .meaning = "in a step, by the rank that sends most",
+                      .notation = Notation::bytes},
+                     [](const RankCell& c) -> Cell { return c.sent_bytes(); }});
   const auto time = [&](const char* key, const char* title, const char* meaning, auto member) {
     if (!request.ranks.step_ms) return;
     columns.push_back({{.key = key, .title = title, .unit = "ms", .meaning = meaning},
@@ -159,8 +197,10 @@ std::vector<std::string> rank_assumptions(const MemoryRequest& request) {
                   100 * backward_share));
   texts.emplace_back(
       "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole "
-      "buckets "
-      "at each.");
+      "buckets at each.");
+  texts.emplace_back(
+      "--zero: a parameter is one rank's, whole, which hands it to N - 1 others when the update has ended; so the "
+      "largest of them bounds what a share may save, and a step waits for who owns most.");
   return texts;
 }
 

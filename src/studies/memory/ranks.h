@@ -18,9 +18,12 @@ struct RankCell {
   std::int64_t optimizer_bytes = 0;
   std::int64_t exchange_bytes = 0;  ///< Buffers of what is under way.
   std::int64_t peak_bytes = 0;
-  std::int64_t sent_bytes = 0;  ///< A step.
+  std::int64_t reduced_bytes = 0;  ///< Of gradients, sent in a step.
   std::int64_t buckets = 0;
-  std::int64_t last_bucket_bytes = 0;  ///< Of it, what is sent when the backward has ended.
+  std::int64_t last_bucket_bytes = 0;  ///< Of them, what is sent when the backward has ended.
+  std::int64_t handed_out_bytes = 0;   ///< Of updated parameters, sent by the rank that owns most.
+  std::int64_t parameter_bytes = 0;
+  std::int64_t sent_bytes() const { return reduced_bytes + handed_out_bytes; }
 
   /// Of a step, as --step-ms and the link have it; see RankRequest.
   std::optional<double> direct_ms = {};

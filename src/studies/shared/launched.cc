@@ -93,7 +93,8 @@ Shard shard_of(const Surroundings& surroundings) {
 }
 
 std::optional<LocalRank> local_rank(const Surroundings& surroundings) {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}) {
+  // Slurm's last: within an allocation it numbers what launchers start on each node to start their ranks.
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"}) {
     if (const auto number = number_in(surroundings, name)) return LocalRank{name, *number};
   }
   return {};

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "kernels/gpu_bus_id.h"
-#include "studies/shared/rank_place.h"
+#include "studies/shared/own_gpu.h"
 
 namespace assay {
 namespace {
@@ -19,22 +19,11 @@ std::string own_fault(const ReduceOptions& reduce, std::span<const GradientSize>
                      name(reduce.format.wire));
 }
 
-/// The first two ranks that have one GPU between them.
-std::string shared_gpu(Group& group) {
-  const std::vector<std::string> boards = all_gather(group, this_place().system + gpu_bus_id());
-  for (std::size_t rank = 1; rank < boards.size(); ++rank) {
-    const auto first = std::find(boards.begin(), boards.begin() + static_cast<std::ptrdiff_t>(rank), boards[rank]);
-    if (first != boards.begin() + static_cast<std::ptrdiff_t>(rank))
-      return fmt::format("ranks {} and {} share a GPU", first - boards.begin(), rank);
-  }
-  return "";
-}
-
 std::string fault_of_any(Group& group, const std::string& mine) {
   const std::vector<std::string> all = all_gather(group, mine);
   const auto faulty = std::ranges::find_if(all, [](const std::string& fault) { return !fault.empty(); });
   if (faulty != all.end()) return fmt::format("rank {}: {}", faulty - all.begin(), *faulty);
-  return shared_gpu(group);
+  return shared_gpu(group, gpu_bus_id());
 }
 
 }  // namespace

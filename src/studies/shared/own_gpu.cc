@@ -1,13 +1,27 @@
 #include "studies/shared/own_gpu.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <vector>
 
 #include "hardware/system_files.h"
+#include "studies/shared/launched.h"
 #include "studies/shared/rank_place.h"
 
 namespace assay {
+namespace {
+
+constexpr const char* visible_gpus = "CUDA_VISIBLE_DEVICES";
+
+std::optional<std::string> variable_of_process(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+}  // namespace
 
 std::optional<std::string> gpu_of_place(const std::optional<std::string>& visible, int count, int place) {
   std::vector<std::string> names;
@@ -21,17 +35,23 @@ std::optional<std::string> gpu_of_place(const std::optional<std::string>& visibl
   return names[static_cast<std::size_t>(place) % names.size()];
 }
 
-void take_own_gpu(Group& group) {
-  if (group.size() == 1 || group.is_one_process()) return;
-  const std::vector<std::string> systems = all_gather(group, this_place().system);
-  const auto mine = static_cast<std::size_t>(group.rank());
-  int place = 0;
-  for (std::size_t rank = 0; rank < mine; ++rank) place += systems[rank] == systems[mine] ? 1 : 0;
-  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+void take_own_gpu() {
+  const auto rank = local_rank(variable_of_process);
+  if (!rank) return;
   // The driver's own list: a folder for each board.
   const auto boards = static_cast<int>(list_folder("/proc/driver/nvidia/gpus").size());
-  const auto own = gpu_of_place(visible == nullptr ? std::nullopt : std::optional<std::string>(visible), boards, place);
-  if (own) ::setenv("CUDA_VISIBLE_DEVICES", own->c_str(), 1);
+  const auto own = gpu_of_place(variable_of_process(visible_gpus), boards, static_cast<int>(rank->number));
+  if (own) ::setenv(visible_gpus, own->c_str(), 1);
+}
+
+std::string shared_gpu(Group& group, const std::string& board) {
+  const std::vector<std::string> boards = all_gather(group, this_place().system + board);
+  for (std::size_t rank = 1; rank < boards.size(); ++rank) {
+    const auto own = boards.begin() + static_cast<std::ptrdiff_t>(rank);
+    const auto first = std::find(boards.begin(), own, *own);
+    if (first != own) return fmt::format("ranks {} and {} share a GPU", first - boards.begin(), rank);
+  }
+  return "";
 }
 
 }  // namespace assay

@@ -12,8 +12,13 @@ namespace assay {
 /// again. Absent where there are not several to choose from.
 std::optional<std::string> gpu_of_place(const std::optional<std::string>& visible, int count, int place);
 
-/// Leaves each rank a GPU of its own, in CUDA_VISIBLE_DEVICES. Before CUDA is first asked for anything; every rank of a
-/// group of processes calls it.
-void take_own_gpu(Group& group);
+/// Leaves this process, where its launcher says which of a machine's ranks it is, a GPU of its own, in
+/// CUDA_VISIBLE_DEVICES. Before CUDA is first asked for anything and before MPI is initialised: its threads may read
+/// the environment, which must not change under them.
+void take_own_gpu();
+
+/// The first two ranks whose GPU is one and the same board of one machine: "ranks 0 and 2 share a GPU"; else empty.
+/// `board`: the bus id of this rank's. Every rank of the group calls it.
+std::string shared_gpu(Group& group, const std::string& board);
 
 }  // namespace assay

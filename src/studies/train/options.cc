@@ -92,10 +92,10 @@ TrainingOptions settle_options(const TrainRequest& request, const Model& model, 
 }
 
 std::string rank_options(const TrainRequest& request, std::int64_t total_steps) {
-  return fmt::format("{} {} {} {} {} {} {} {} {}", total_steps, request.save_every, request.eval_every,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", total_steps, request.save_every, request.eval_every,
                      request.check_every, static_cast<int>(request.nonfinite), request.reduce.format.name,
                      static_cast<int>(request.reduce.by), request.reduce.bucket_bytes,
-                     static_cast<int>(request.training.sharding.stage)) +
+                     static_cast<int>(request.training.sharding.stage), request.accumulate) +
          request.out.string() + static_cast<char>('0' + static_cast<int>(request.earlier));
 }
 
@@ -109,7 +109,6 @@ Json recorded_options(const TrainRequest& request, const TrainingOptions& option
   json["--device"] = request.engine.device;
   json["--fusion"] = options.fusion == Fusion::on ? "on" : "off";
   json["--dropout"] = options.dropout;
-  json["--accumulate"] = request.accumulate;
   json["--labels"] = request.labels;
   if (!model.config.adapters.empty()) {
     json["--lora"] = request.lora ? words(*request.lora) : "";

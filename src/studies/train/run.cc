@@ -422,9 +422,8 @@ RankEnding ending_of(const Group& group, const std::exception_ptr& failure) {
   }
 }
 
-/// The machine as all ranks have it: of one program, with the instruction sets that each has.
+/// The machine as all ranks have it: with the instruction sets that each has.
 MachineFacts shared_facts(Group& group, const MachineFacts& facts, const TrainCallbacks& callbacks) {
-  check_same_everywhere(group, {{"another program", group.is_one_process() ? "" : program_hash()}});
   const SharedInstructions instructions = shared_instructions(group, facts.isa);
   if (!instructions.words.empty() && callbacks.say) callbacks.say(instructions.words);
   MachineFacts shared = facts;
