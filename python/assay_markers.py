@@ -10,16 +10,18 @@ measure` (the environment names no descriptor) all of this does nothing. A devic
 waited for inside the phase (torch.cuda.synchronize()), else its work is counted elsewhere.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import stat
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-_descriptor = None
 
-
-def _open():
+def _open() -> int | None:
     """The inherited pipe, or None. A descriptor that this process got by chance under that number is not taken."""
     try:
         descriptor = int(os.environ["ASSAY_MARKERS_FD"])
@@ -33,17 +35,17 @@ def _open():
 _descriptor = _open()
 
 
-def is_measured():
+def is_measured() -> bool:
     """Whether somebody listens."""
     return _descriptor is not None
 
 
-def _shortened(name):
+def _shortened(name: object) -> str:
     """At most 100 bytes of UTF-8, whole characters."""
     return str(name).encode("utf-8", "replace")[:100].decode("utf-8", "ignore") or "_"
 
 
-def _number(items):
+def _number(items: Any) -> float | None:
     """What can be a number of items (a tensor of one element too), else None."""
     try:
         number = float(items)
@@ -52,13 +54,13 @@ def _number(items):
     return number if 0 <= number <= 1e15 else None
 
 
-def mark(phase, at, items=None):
+def mark(phase: object, at: str, items: Any = None) -> None:
     """Writes one line: `at` is "begin" or "end". What it costs, some microseconds, lies in the phase at its begin and
     outside at its end."""
     global _descriptor
     if _descriptor is None:
         return
-    line = {"phase": _shortened(phase), "at": at, "time": time.clock_gettime(time.CLOCK_MONOTONIC)}
+    line: dict[str, Any] = {"phase": _shortened(phase), "at": at, "time": time.clock_gettime(time.CLOCK_MONOTONIC)}
     if items is not None and _number(items) is not None:
         line["items"] = _number(items)
     try:
@@ -68,7 +70,7 @@ def mark(phase, at, items=None):
 
 
 @contextmanager
-def phase(name, items=None):
+def phase(name: object, items: Any = None) -> Iterator[None]:
     """A phase lasts as long as the block, however it ends."""
     mark(name, "begin", items)
     try:

@@ -130,7 +130,7 @@ def run_program(words: Sequence[str], callback: ProgressCallback | None = None, 
         return _attend(child, list(words), listener, told, stdin)
 
 
-def _attend(child: subprocess.Popen, words: list[str], listener: _Listener, told: IO[bytes], stdin: bytes) -> Ended:
+def _attend(child: subprocess.Popen[bytes], words: list[str], listener: _Listener, told: IO[bytes], stdin: bytes) -> Ended:
     out: list[bytes] = []
     err: list[bytes] = []
     assert child.stdout is not None and child.stderr is not None
@@ -166,7 +166,7 @@ def _read_rest(told: IO[bytes], listener: _Listener) -> None:
         listener.take(piece)
 
 
-def _pass_on(child: subprocess.Popen, open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
+def _pass_on(child: subprocess.Popen[bytes], open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
     """Waits for something to read or to write, and does it; what is left to write."""
     for key, _ in open_pipes.select():
         if key.fileobj is child.stdin:
@@ -180,7 +180,7 @@ def _pass_on(child: subprocess.Popen, open_pipes: selectors.BaseSelector, stdin:
     return stdin
 
 
-def _feed(child: subprocess.Popen, open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
+def _feed(child: subprocess.Popen[bytes], open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
     assert child.stdin is not None
     try:
         stdin = stdin[os.write(child.stdin.fileno(), stdin[:_READ_BYTES]) :]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import typing
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+_Read = TypeVar("_Read", bound="JsonObject")
 
 
 @functools.cache
-def _members(kind: type) -> dict[str, tuple[str, type | None, bool]]:
+def _members(kind: Any) -> dict[str, tuple[str, Any, bool]]:
     """Key in JSON -> field, the class of what it holds (None: as it is), and whether it holds a list of them."""
     hints = typing.get_type_hints(kind)
     members = {}
@@ -23,7 +25,7 @@ def _members(kind: type) -> dict[str, tuple[str, type | None, bool]]:
     return members
 
 
-def _read(value: Any, held: type | None, is_list: bool) -> Any:
+def _read(value: Any, held: Any, is_list: bool) -> Any:
     if held is None or value is None:
         return value
     return [held.from_json(one) for one in value] if is_list else held.from_json(value)
@@ -40,10 +42,12 @@ class JsonObject:
 
     optional: ClassVar[frozenset[str]] = frozenset()
     """Members that are left out where there is nothing to say."""
+    extra: dict[str, Any]
 
     @classmethod
-    def from_json(cls, json: dict[str, Any]):
-        members = _members(cls)
+    def from_json(cls: type[_Read], json: dict[str, Any]) -> _Read:
+        kind: Any = cls  # As a key of a cache, which a class is.
+        members = _members(kind)
         known = {}
         extra = {}
         for key, value in json.items():
@@ -54,9 +58,11 @@ class JsonObject:
             if value is None and is_list:
                 continue
             known[name] = _read(value, held, is_list)
-        return cls(**known, extra=extra)
+        known["extra"] = extra
+        return cls(**known)
 
     def to_json(self) -> dict[str, Any]:
         """The same members under the same names; absent ones are None."""
-        json = {key: _written(getattr(self, name)) for key, (name, _, _) in _members(type(self)).items()}
+        kind: Any = type(self)
+        json = {key: _written(getattr(self, name)) for key, (name, _, _) in _members(kind).items()}
         return {key: one for key, one in json.items() if one is not None or key not in self.optional} | self.extra

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -20,8 +20,8 @@ _PRECISIONS = {"f32": "fp32", "f16": "fp16", "bf16": "bf16", "s8": "int8", "u8":
 
 def _import_torch() -> Any:
     try:
-        import torch
-        import torch.profiler
+        import torch  # type: ignore[import-not-found, unused-ignore]
+        import torch.profiler  # type: ignore[import-not-found, unused-ignore]
     except ImportError as missing:
         raise MachineError(f"Ledger.of_torch needs PyTorch: {missing}") from missing
     return torch
@@ -54,7 +54,7 @@ class _Log:
         return text.decode("utf-8", "replace").splitlines()
 
     @contextmanager
-    def taking_stdout(self):
+    def taking_stdout(self) -> Iterator[None]:
         """What the module itself prints is handed on afterwards."""
         sys.stdout.flush()
         self.libc.fflush(None)
@@ -112,7 +112,7 @@ class _Visits:
 
 def _device_of(module: Any, otherwise: str) -> str:
     for one in module.parameters():
-        return one.device.type
+        return str(one.device.type)
     return otherwise
 
 
@@ -137,7 +137,7 @@ def _torch_dtype(dtype: Any) -> str:
 
 
 @contextmanager
-def _library_logs(torch: Any):
+def _library_logs(torch: Any) -> Iterator[None]:
     with ExitStack() as stack:
         for library in ("mkldnn", "mkl"):
             backend = getattr(torch.backends, library)
@@ -171,7 +171,7 @@ def _calls_of(events: Any, visits: list[Visit]) -> None:
             by_correlation[event.linked_correlation_id()].kernels.append(event.name())
 
 
-def _inputs_of(torch: Any, arguments: tuple, kwargs: Mapping[str, Any]) -> list[LedgerInput]:
+def _inputs_of(torch: Any, arguments: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[LedgerInput]:
     named = {**{str(at): one for at, one in enumerate(arguments)}, **kwargs}
     return [
         LedgerInput(name=name, dtype=_torch_dtype(one.dtype), device=one.device.type)
@@ -180,7 +180,7 @@ def _inputs_of(torch: Any, arguments: tuple, kwargs: Mapping[str, Any]) -> list[
     ]
 
 
-def _run_profiled(torch: Any, module: Any, arguments: tuple, kwargs: Mapping[str, Any], visits: _Visits) -> Any:
+def _run_profiled(torch: Any, module: Any, arguments: tuple[Any, ...], kwargs: Mapping[str, Any], visits: _Visits) -> Any:
     activity = torch.profiler.ProfilerActivity
     activities = [activity.CPU] + ([activity.CUDA] if torch.cuda.is_available() else [])
     handles = []
@@ -199,7 +199,7 @@ def _run_profiled(torch: Any, module: Any, arguments: tuple, kwargs: Mapping[str
 
 
 def ledger_of_torch(
-    module: Any, arguments: tuple, kwargs: Mapping[str, Any]
+    module: Any, arguments: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[list[LedgerRow], list[LedgerInput]]:
     """Rows in the order in which modules were called, and the inputs. Raises MachineError where there is no torch."""
     torch = _import_torch()

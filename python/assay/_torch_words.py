@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from assay.records import LedgerRow
 
@@ -44,13 +45,16 @@ class Visit:
     """torch.backends.quantized.engine."""
 
 
+Verdict = Literal["native", "widened", "emulated"]
+
+
 @dataclass(frozen=True)
 class Ran:
     """In which kernel, multiplying and adding what, and how that is known."""
 
     kernel: str
     operand: str
-    verdict: str
+    verdict: Verdict
     evidence: str
     accumulator: str = "f32"
 
@@ -193,7 +197,7 @@ def ran_by_onednn(line: str) -> Ran | None:
     return Ran(f"oneDNN {kernel}", operand, _onednn_verdict(kernel, operand), "oneDNN's log", _sums_of(operand))
 
 
-def _onednn_verdict(kernel: str, operand: str) -> str:
+def _onednn_verdict(kernel: str, operand: str) -> Verdict:
     if kernel.startswith("ref") or ":ref" in kernel:
         return "emulated"
     needed = _ONEDNN_NATIVE.get(operand)
@@ -211,7 +215,7 @@ def ran_by_mkl(line: str, cpu_flags: frozenset[str] = frozenset()) -> Ran | None
             continue
         needed = _MKL_NEEDS.get(operand)
         is_native = needed is None or any(one in cpu_flags for one in needed)
-        verdict = "native" if is_native else "emulated"
+        verdict: Verdict = "native" if is_native else "emulated"
         return Ran(f"MKL {found[1].lower()}", operand, verdict, "MKL's log", _sums_of(operand))
     return None
 

@@ -50,11 +50,11 @@ class Ledger:
         """The rows of a module and of what is in it; "" is all."""
         return [row for row in self.rows if not path or row.path == path or (row.path or "").startswith(path + ".")]
 
-    def summary(self) -> Counter:
+    def summary(self) -> Counter[tuple[str | None, str | None, str | None]]:
         """How many rows ran so: (operation, operand, verdict) -> rows."""
         return Counter((row.operation, row.operand, row.verdict) for row in self.rows)
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """A pandas.DataFrame, a row each."""
         return data_frame([row.to_json() for row in self.rows])
 
@@ -67,7 +67,7 @@ class Ledger:
         return f"<assay.Ledger of {len(self.rows)} operations>"
 
     def _repr_html_(self) -> str:
-        def line(cells, tag):
+        def line(cells: Sequence[object], tag: str) -> str:
             return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell or ''))}</{tag}>" for cell in cells) + "</tr>"
 
         body = "".join(line([getattr(row, name) for name in _SHOWN], "td") for row in self.rows)

@@ -32,10 +32,10 @@ def _at(json_value: Any, key: str) -> Any:
     return json_value
 
 
-def data_frame(rows: list[dict[str, Any]]):
+def data_frame(rows: list[dict[str, Any]]) -> Any:
     """A pandas.DataFrame. Raises ImportError, in words, where pandas is not installed."""
     try:
-        import pandas
+        import pandas  # type: ignore[import-untyped, unused-ignore]
     except ImportError as missing:
         raise ImportError("to_pandas needs pandas: pip install pandas") from missing
     return pandas.DataFrame(rows)
@@ -57,7 +57,7 @@ class Table:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
 
-    def to_pandas(self):
+    def to_pandas(self) -> Any:
         """A pandas.DataFrame, a row each."""
         return data_frame(self.rows)
 
@@ -79,7 +79,7 @@ class Result:
         """The lines that it wrote to standard error."""
 
     @classmethod
-    def load(cls, file: str | os.PathLike) -> Result:
+    def load(cls, file: str | os.PathLike[str]) -> Result:
         """A file that --json or `save` wrote."""
         return cls(Path(file).read_bytes())
 
@@ -94,7 +94,8 @@ class Result:
         if not self._out.lstrip().startswith((b"{", b"[")):
             return {}
         try:
-            return json.loads(self._out)
+            read: dict[str, Any] = json.loads(self._out)
+            return read
         except ValueError as broken:
             raise DefectError(f"what the program wrote is no JSON: {broken}") from broken
 
@@ -134,7 +135,7 @@ class Result:
         """Whether Ctrl-C ended it before everything was measured."""
         return self.exit_code == 130
 
-    def to_pandas(self, table: str | None = None):
+    def to_pandas(self, table: str | None = None) -> Any:
         """A pandas.DataFrame of the records, a row each; of the table of that key; of the first table where there are
         no records."""
         if table is not None:
@@ -143,7 +144,7 @@ class Result:
             return data_frame([flat(record) for record in self.records])
         return next(iter(self.tables.values())).to_pandas()
 
-    def save(self, file: str | os.PathLike) -> None:
+    def save(self, file: str | os.PathLike[str]) -> None:
         """Writes what the program wrote: `assay report`, `compare`, `import` and `verify` read it."""
         Path(file).write_bytes(self._out)
 

@@ -14,7 +14,9 @@ using PeerCell = Table::Cell;
 
 PeerCell installed_cell(const Peer& peer, const std::filesystem::path& root) {
   if (peer.absent != nullptr) return Absent{peer.absent};
-  return std::string(is_installed(environment_of(peer), root) ? "yes" : "no");
+  const PeerEnvironment& environment = environment_of(peer);
+  if (is_damaged(environment, root)) return std::string("damaged");
+  return std::string(is_installed(environment, root) ? "yes" : "no");
 }
 
 PeerCell size_cell(const Peer& peer, const std::filesystem::path& root) {
@@ -30,26 +32,28 @@ PeerCell stands_on_cell(const Peer& peer) {
 }
 
 std::vector<PeerColumn> peer_columns(const std::filesystem::path& root) {
-  return {{{.key = "peer", .role = Table::Role::label},
-           [](const Peer& peer) -> PeerCell { return std::string(peer.name); }},
-          {{.key = "program"}, [](const Peer& peer) -> PeerCell { return std::string(peer.title); }},
-          {{.key = "precisions"},
-           [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::passes)); }},
-          {{.key = "generation", .title = "of generation"},
-           [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::generation)); }},
-          {{.key = "training", .title = "of training"},
-           [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::training)); }},
-          {{.key = "installed"}, [root](const Peer& peer) { return installed_cell(peer, root); }},
-          {{.key = "bytes", .title = "size", .notation = Notation::bytes},
-           [root](const Peer& peer) { return size_cell(peer, root); }},
-          {{.key = "on", .meaning = "the environment whose packages it finds too"}, stands_on_cell},
-          {{.key = "settings", .detail = Detail::details},
-           [](const Peer& peer) -> PeerCell {
-             if (peer.absent != nullptr) return Absent{peer.absent};
-             return peer_settings(peer, "", PeerUse::passes);
-           }},
-          {{.key = "absent", .title = "why not"},
-           [](const Peer& peer) { return text_or_absent(peer.absent == nullptr ? "" : peer.absent); }}};
+  return {
+      {{.key = "peer", .role = Table::Role::label},
+       [](const Peer& peer) -> PeerCell { return std::string(peer.name); }},
+      {{.key = "program"}, [](const Peer& peer) -> PeerCell { return std::string(peer.title); }},
+      {{.key = "precisions"},
+       [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::passes)); }},
+      {{.key = "generation", .title = "of generation"},
+       [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::generation)); }},
+      {{.key = "training", .title = "of training"},
+       [](const Peer& peer) { return text_or_absent(peer_precision_names(peer, PeerUse::training)); }},
+      {{.key = "installed", .meaning = "whether its environment is there; a damaged one is made anew at its next use"},
+       [root](const Peer& peer) { return installed_cell(peer, root); }},
+      {{.key = "bytes", .title = "size", .notation = Notation::bytes},
+       [root](const Peer& peer) { return size_cell(peer, root); }},
+      {{.key = "on", .meaning = "the environment whose packages it finds too"}, stands_on_cell},
+      {{.key = "settings", .detail = Detail::details},
+       [](const Peer& peer) -> PeerCell {
+         if (peer.absent != nullptr) return Absent{peer.absent};
+         return peer_settings(peer, "", PeerUse::passes);
+       }},
+      {{.key = "absent", .title = "why not"},
+       [](const Peer& peer) { return text_or_absent(peer.absent == nullptr ? "" : peer.absent); }}};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -147,6 +148,13 @@ class EnvironmentMaker {
   const EnvironmentTools& tools_;
 };
 
+void remove_folder(const fs::path& folder) {
+  std::error_code fault;
+  fs::remove(folder / installed_list, fault);  // From here on it is none, should this end half way.
+  fs::remove_all(folder, fault);
+  if (fault) fail_call(folder.string(), fault.value());
+}
+
 /// Under the lock, with what it stands on there.
 void make_environment(const PeerEnvironment& environment, const fs::path& folder, const StudyCallbacks& callbacks,
                       const EnvironmentTools& tools) {
@@ -158,6 +166,7 @@ void make_environment(const PeerEnvironment& environment, const fs::path& folder
       base == nullptr ? fs::path() : EnvironmentMaker::site_packages(environment_folder(*base, folder));
   EnvironmentMaker(environment, callbacks, tools).make(made, base_packages);
   write_file_atomically(made / installed_list, list_of_packages(environment));
+  remove_folder(to);  // Of a damaged one what is left; the name with the hash is nobody else's.
   std::error_code fault;
   fs::rename(made, to, fault);
   if (fault) fail_call(to.string(), fault.value());
@@ -200,8 +209,15 @@ fs::path environment_folder(const PeerEnvironment& environment, const fs::path& 
   return peers_folder(root) / fmt::format("{}-{}", environment.name, hash);
 }
 
+bool is_damaged(const PeerEnvironment& environment, const fs::path& root) {
+  const bool has_list = is_there(environment_folder(environment, root) / installed_list);
+  return has_list && ::access(environment_python(environment, root).c_str(), X_OK) != 0;
+}
+
 bool is_installed(const PeerEnvironment& environment, const fs::path& root) {
-  return is_there(environment_folder(environment, root) / installed_list);
+  const PeerEnvironment* const base = base_of(environment);
+  if (base != nullptr && !is_installed(*base, root)) return false;
+  return is_there(environment_folder(environment, root) / installed_list) && !is_damaged(environment, root);
 }
 
 fs::path environment_python(const PeerEnvironment& environment, const fs::path& root) {
@@ -217,6 +233,8 @@ void install_environment(const PeerEnvironment& environment, const fs::path& roo
   const Descriptor lock = lock_environments(folder, callbacks);
   remove_unfinished(folder);
   if (is_installed(environment, root)) return;  // By who held the lock before.
+  if (is_damaged(environment, root) && callbacks.say)
+    callbacks.say(fmt::format("{}: its environment has no Python any more: it is made anew", environment.name));
   make_environment(environment, folder, callbacks, tools);
 }
 
@@ -238,15 +256,13 @@ RemovedEnvironments remove_environments(const std::string& peer, const fs::path&
     if (!is_asked || !is_there(path / installed_list)) continue;
     removed.bytes += bytes_below(path);
     removed.names.push_back(file);
-    fs::remove(path / installed_list, fault);  // From here on it is none, should this end half way.
-    fs::remove_all(path, fault);
-    if (fault) fail_call(path.string(), fault.value());
+    remove_folder(path);
   }
   return removed;
 }
 
 std::int64_t environment_bytes(const PeerEnvironment& environment, const fs::path& root) {
-  return is_installed(environment, root) ? bytes_below(environment_folder(environment, root)) : 0;
+  return bytes_below(environment_folder(environment, root));
 }
 
 }  // namespace assay

@@ -18,7 +18,10 @@ namespace assay {
 std::filesystem::path peers_folder(const std::filesystem::path& root = {});
 /// Where that environment is, or would be, of this Python and these packages.
 std::filesystem::path environment_folder(const PeerEnvironment& environment, const std::filesystem::path& root);
+/// With what it stands on, and not damaged.
 bool is_installed(const PeerEnvironment& environment, const std::filesystem::path& root);
+/// Whether it was made and has lost its Python since: by hand, or as the system's went.
+bool is_damaged(const PeerEnvironment& environment, const std::filesystem::path& root);
 /// Its Python.
 std::filesystem::path environment_python(const PeerEnvironment& environment, const std::filesystem::path& root);
 
@@ -28,9 +31,9 @@ struct EnvironmentTools {
   double most_s = 3600;            ///< That one step may say nothing.
 };
 
-/// Makes it, and the one that it stands on first, where they are not there: by venv and pip, whose lines are the
-/// progress. Throws Error(lacking) with pip's last line where that fails, Error(interrupted) at Ctrl-C; then nothing of
-/// it stays.
+/// Makes it, and the one that it stands on first, where they are not there or damaged: by venv and pip, whose lines are
+/// the progress. Throws Error(lacking) with pip's last line where that fails, Error(interrupted) at Ctrl-C; then
+/// nothing of it stays.
 void install_environment(const PeerEnvironment& environment, const std::filesystem::path& root,
                          const StudyCallbacks& callbacks, const EnvironmentTools& tools = {});
 

@@ -62,6 +62,26 @@ TEST(PeerEnvironments, AreMadeOnceWithWhatTheyStandOn) {
   EXPECT_GT(environment_bytes(named("openvino"), root.root()), 0);
 }
 
+TEST(PeerEnvironments, DamagedOnesAreMadeAnew) {
+  const RecordedTree root;
+  const StandInPython python;
+  install_environment(named("openvino"), root.root(), {}, python.tools());
+  fs::remove(environment_python(named("pytorch"), root.root()));
+  EXPECT_TRUE(is_damaged(named("pytorch"), root.root()));
+  EXPECT_FALSE(is_installed(named("openvino"), root.root())) << "it stands on it";
+  std::string said;
+  StudyCallbacks callbacks;
+  callbacks.say = [&](const std::string& line) { said += line; };
+  install_environment(named("openvino"), root.root(), callbacks, python.tools());
+  EXPECT_EQ(said, "pytorch: its environment has no Python any more: it is made anew");
+  EXPECT_TRUE(is_installed(named("openvino"), root.root()));
+  fs::remove(environment_folder(named("pytorch"), root.root()) / "assay-peer.txt");
+  EXPECT_FALSE(is_damaged(named("pytorch"), root.root())) << "half removed: as if it were not there";
+  install_environment(named("pytorch"), root.root(), {}, python.tools());
+  EXPECT_TRUE(is_installed(named("pytorch"), root.root()));
+  EXPECT_EQ(names_below(root.root()).size(), 3U);
+}
+
 TEST(PeerEnvironments, OfAFailureNothingStays) {
   const RecordedTree root;
   const StandInPython python("echo Collecting torch; echo 'ERROR: no such version' >&2; echo hint >&2; exit 1");

@@ -276,13 +276,19 @@ std::optional<TensorView> PeerProcess::logits(std::size_t batch) {
   return TensorView{DType::f32, asked, logits_->bytes().data()};
 }
 
+bool multiplies_as_asked(const Precision& asked, DType operand) {
+  if (operand == asked.operand) return true;
+  const bool is_weight_only = asked.rule == Activations::native_16bit && asked.operand == DType::f32;
+  return is_weight_only && (operand == DType::bf16 || operand == DType::f16);
+}
+
 std::string other_precision_words(const std::string& precision, std::span<const PeerOperation> operations) {
   const Precision& asked = find_precision(precision);
   std::map<DType, std::vector<std::string>> others;
   for (const PeerOperation& one : operations) {
     const bool decides = one.kind == PeerOperation::Kind::linear ||
                          (one.kind == PeerOperation::Kind::attention && asked.operand == DType::f32);
-    if (decides && one.operand != asked.operand)
+    if (decides && !multiplies_as_asked(asked, one.operand))
       others[one.operand].push_back(fmt::format("{} {}", one.count, one.operation));
   }
   std::vector<std::string> words;

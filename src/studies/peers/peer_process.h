@@ -15,6 +15,7 @@
 #include "quality/logit_source.h"
 #include "results/states.h"
 #include "studies/peers/peer_host.h"
+#include "tensor/precision.h"
 
 namespace assay {
 
@@ -128,6 +129,10 @@ class PeerProcess {
 
 /// What the workers call it.
 const char* word_for_workers(Task task);
+
+/// Whether products of that operand are what the precision asks for; where weights alone have fewer bits, they are
+/// widened to f32 or to a 16-bit type.
+bool multiplies_as_asked(const Precision& asked, DType operand);
 
 /// Why the peer runs another precision than it was asked for, "was asked for bf16 and multiplies in f32 (48
 /// aten::addmm)"; empty where every product with weights is in the precision's operand, or it says of none.

@@ -39,10 +39,11 @@ constexpr PeerPrecision compiled_passes[] = {{"fp32", "frozen float32 weights, f
 constexpr PeerPrecision onnx_passes[] = {
     {"fp32", "float32 graph"}, {"fp16", "float16 graph"}, {"int8", "dynamic quantisation, weights s8 by channel"}};
 constexpr PeerPrecision openvino_passes[] = {
-    {"fp32", "inference precision f32"},
-    {"bf16", "inference precision bf16"},
-    {"fp16", "inference precision f16"},
-    {"int8-static", "nncf.quantize for transformers; what stays, in bf16 where the processor has it, else in f32",
+    {"fp32", "fixed shapes, inference precision f32"},
+    {"bf16", "fixed shapes, inference precision bf16"},
+    {"fp16", "fixed shapes, inference precision f16"},
+    {"int8-static",
+     "fixed shapes, nncf.quantize for transformers; what stays, in bf16 where the processor has it, else in f32",
      "NNCF's post-training quantisation, activations by tensor, weights by channel, SmoothQuant, bias correction"}};
 constexpr PeerPrecision ctranslate2_passes[] = {{"fp32", "compute type float32"},
                                                 {"bf16", "compute type bfloat16"},
@@ -58,6 +59,17 @@ constexpr PeerPrecision llama_files[] = {{"fp32", "F32 file, cache f32"},
 constexpr PeerPrecision torch_generation[] = {{"fp32", "float32 weights and cache"},
                                               {"bf16", "bfloat16 weights and cache"},
                                               {"fp16", "float16 weights and cache"}};
+constexpr PeerPrecision openvino_generation[] = {
+    {"fp32", "inference precision f32, cache f32"},
+    {"bf16", "inference precision bf16, cache f16"},
+    {"fp16", "inference precision f16, cache f16"},
+    {"int8-weights",
+     "nncf.compress_weights INT8_SYM of every layer; activations in bf16 where the processor has it, else in f32, "
+     "cache f16"},
+    {"int4-weights",
+     "nncf.compress_weights INT4_SYM by 32 of every layer; activations in bf16 where the processor has it, else in "
+     "f32, "
+     "cache f16"}};
 constexpr PeerPrecision torch_training[] = {{"fp32", "float32 weights and moments"},
                                             {"mixed-bf16", "float32 weights and moments, autocast to bfloat16"},
                                             {"bf16", "bfloat16 weights and moments"}};
@@ -79,7 +91,7 @@ constexpr Peer all_peers[] = {
      torch_training},
     {"onnxruntime", "ONNX Runtime", "onnxruntime_peer", "onnxruntime", "CPU provider, all graph optimisations",
      onnx_passes},
-    {"openvino", "OpenVINO", "openvino_peer", "openvino", "CPU, latency mode, fixed shapes", openvino_passes},
+    {"openvino", "OpenVINO", "openvino_peer", "openvino", "CPU, latency mode", openvino_passes, openvino_generation},
     {"ctranslate2", "CTranslate2", "ctranslate2_peer", "ctranslate2", "CPU, one worker", ctranslate2_passes,
      ctranslate2_generation},
     {.name = "llama.cpp",

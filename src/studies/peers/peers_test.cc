@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "formats/npy.h"
@@ -76,6 +77,24 @@ TEST(Peers, WorkersKnowEveryTaskByItsWord) {
   }
 }
 
+TEST(Peers, WorkersFindTheModulesThatTheyImport) {
+  std::set<std::string> names;
+  for (const WorkerFile& file : worker_files) names.insert(file.name);
+  for (const Peer& peer : peers()) {
+    if (peer.environment != nullptr) EXPECT_TRUE(names.contains(fmt::format("{}.py", peer.worker))) << peer.name;
+  }
+  const auto is_known = [&](const std::string& text, const std::string& named) {
+    return !text.starts_with("openvino_") || named == "openvino_telemetry" || names.contains(named + ".py");
+  };
+  for (const WorkerFile& file : worker_files) {
+    const std::string text(file.text());
+    for (std::size_t at = text.find("from "); at != std::string::npos; at = text.find("from ", at + 1)) {
+      const std::string rest = text.substr(at + 5);
+      EXPECT_TRUE(is_known(rest, rest.substr(0, rest.find(' ')))) << file.name << ": " << rest.substr(0, 40);
+    }
+  }
+}
+
 TEST(Peers, OneThatReadsGgufGetsAFileOfTheAskedPrecision) {
   const StandInPeer peer("llama.cpp", stand_in_worker(R"sh(*'"prepare"'*)
         file=$(sed 's/.*"model":"\([^"]*\)".*/\1/' job.json)
@@ -146,6 +165,10 @@ TEST(Peers, FourByteProductsAreNotTakenForNarrowOnes) {
       {.kind = PeerOperation::Kind::attention, .operation = "bmm", .operand = DType::f32, .count = 2}};
   EXPECT_EQ(other_precision_words("bf16", ran), "") << "attention may be wider";
   EXPECT_EQ(other_precision_words("fp32", ran), "was asked for fp32 and multiplies in bf16 (3 mm)");
+  EXPECT_EQ(other_precision_words("int4-weights", ran), "") << "the machine's wide type is theirs";
+  const std::vector<PeerOperation> rounded = {
+      {.kind = PeerOperation::Kind::linear, .operation = "mm", .operand = DType::s8, .count = 3}};
+  EXPECT_EQ(other_precision_words("int4-weights", rounded), "was asked for int4-weights and multiplies in s8 (3 mm)");
   EXPECT_EQ(other_precision_words("int8", ran), "was asked for int8 and multiplies in bf16 (3 mm)");
 }
 

@@ -24,15 +24,21 @@ inline std::string stand_in_worker(const std::string& cases = "", const std::str
 class StandInPeer {
  public:
   StandInPeer(const std::string& peer, const std::string& worker) {
-    const std::filesystem::path folder = environment_folder(environment_of(find_peer(peer)), tree_.root());
+    const PeerEnvironment& own = environment_of(find_peer(peer));
+    write(own, worker);
+    if (own.on != nullptr) write(environment_of(find_peer(own.on)), worker);
+  }
+  std::filesystem::path root() const { return tree_.root(); }
+
+ private:
+  void write(const PeerEnvironment& environment, const std::string& worker) {
+    const std::filesystem::path folder = environment_folder(environment, tree_.root());
     const std::filesystem::path relative = folder.lexically_relative(tree_.root());
     tree_.write((relative / "assay-peer.txt").string(), "stand-in\n");
     tree_.write((relative / "bin/python").string(), worker);
     std::filesystem::permissions(folder / "bin/python", std::filesystem::perms{0755});
   }
-  std::filesystem::path root() const { return tree_.root(); }
 
- private:
   RecordedTree tree_;
 };
 

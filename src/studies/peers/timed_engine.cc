@@ -25,7 +25,7 @@ const char* kind_word(PeerOperation::Kind kind) {
 Verdict verdict_of_peer(const PeerOperation& one, const Precision& asked, const MachineFacts& facts) {
   if (instruction_set(one.operand, facts) == nullptr) return Verdict::emulated;
   const bool is_linear = one.kind == PeerOperation::Kind::linear;
-  return is_linear && one.operand != asked.operand ? Verdict::emulated : Verdict::native;
+  return is_linear && !multiplies_as_asked(asked, one.operand) ? Verdict::emulated : Verdict::native;
 }
 
 LedgerRow ledger_row(const PeerOperation& one, const Precision& asked, const MachineFacts& facts) {

@@ -23,9 +23,12 @@ import os
 import sys
 import time
 
-import numpy as np
-
-from job import Job, Refused
+ADVICE = "'assay peers --remove' and --install make it anew"
+try:
+    import numpy as np
+    from job import Job, Refused
+except ImportError as missing:  # As where the system's Python is another one by now.
+    sys.exit(f"its environment is damaged: {missing}; {ADVICE}")
 
 
 class Worker:
@@ -108,6 +111,8 @@ def answer_to(worker, question):
         return getattr(worker, question["do"])(question)
     except Refused as reason:
         return {"refused": str(reason)}
+    except ImportError as missing:
+        return {"refused": f"has a damaged environment: {missing}; {ADVICE}"}
     except Exception as error:  # a peer's own failure is a row, not the end of the comparison
         first_line = next((line for line in str(error).splitlines() if line.strip()), "")
         return {"refused": f"failed: {type(error).__name__}: {first_line[:160]}"}
