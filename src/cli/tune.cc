@@ -78,7 +78,7 @@ void add_search_options(CLI::App& command, TuneRequest& request) {
   add_choice(command, "--minimise", request.aim, aims, "what is to be small within the limit (default latency)");
   command.add_option("--precision", request.precisions, "that layers may have (default: all that are native here)")
       ->delimiter(',');
-  command.add_option("--budget", request.seconds, "of the search: 600, 90s, 10m, 1h (default 10m)")
+  command.add_option("--budget", request.seconds, "of all of it: 600, 90s, 10m, 1h (default 10m)")
       ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}},
                                         CLI::AsNumberWithUnit::UNIT_OPTIONAL))
       ->check(between(0.01, 1e7));
@@ -94,7 +94,8 @@ void add_data_options(CLI::App& command, TuneRequest& request) {
   command.add_option("--window", request.window, "tokens a row of a text (default 128)")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 20));
   command
-      .add_option("--search-rows", request.search_rows, "that mixes are tried on (default 16 windows, 256 sentences)")
+      .add_option("--search-rows", request.search_rows,
+                  "that mixes are tried on (default 16 windows, 256 sentences, fewer where the budget is short)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30));
   command.add_option("--gradient-rows", request.gradient_rows, "of them, behind the estimates (default 16)")
       ->check(CLI::Range(1, 1 << 20));

@@ -24,6 +24,7 @@ const char* name(Origin origin);
 /// Weights that compute the same in fp32, made for a row that quantises activations.
 struct CalibratedWeights {
   Weights weights;
+  ModelConfig config;  ///< The model's, but for a head that was tied and has a table of its own among `weights`.
   std::shared_ptr<const ActivationScales> scales = nullptr;  ///< Of rows whose scales are static.
   std::string words = {};                                    ///< How they were made, on what.
 };

@@ -22,12 +22,30 @@ constexpr float tried_shares[] = {1.0F, 0.95F, 0.9F, 0.85F, 0.8F, 1.05F};
 /// Tried values of what all scales of a super-block are multiples of, over the one that reaches the largest.
 constexpr float tried_units[] = {1.0F, 0.97F, 1.03F};
 
-using Values = std::span<const float>;
+/// A value of each of four groups: groups are searched side by side, so that sums over a group cross no lanes and are
+/// the same on every machine.
+using Four = float __attribute__((vector_size(16)));
+constexpr std::size_t lanes = 4;
+
+Four all(float value) {
+  return Four{} + value;
+}
+
+Four lesser(Four a, Four b) {
+  return a < b ? a : b;
+}
+
+Four greater(Four a, Four b) {
+  return a > b ? a : b;
+}
+
+/// Value i of each of the groups.
+using Values = std::span<const Four>;
 
 /// x[i] = scale q[i] - minimum
-struct Line {
-  float scale = 0;
-  float minimum = 0;
+struct Lines {
+  Four scale{};
+  Four minimum{};
 };
 
 /// Codes of a group, low <= q <= high.
@@ -36,86 +54,136 @@ struct CodeRange {
   float high;
 };
 
-float nearest(float value) {
+template <typename Number>
+Number nearest(Number value) {
   return (value + 0x1.8p23F) - 0x1.8p23F;
 }
 
-float inverse_or_zero(float scale) {
-  return std::abs(scale) < 0x1p-100F ? 0 : 1 / scale;
+Four inverse_or_zero(Four scale) {
+  const auto is_nothing = greater(scale, -scale) < 0x1p-100F;
+  return is_nothing ? Four{} : 1 / (is_nothing ? all(1) : scale);
 }
 
-float code_on(const Line& line, CodeRange range, float inverse, float x) {
-  return nearest(std::min(std::max((x + line.minimum) * inverse, range.low), range.high));
-}
+/// What gives codes on lines.
+struct Coder {
+  Lines lines;
+  Four inverse;
+  Four low;
+  Four high;
 
-float error_on(const Line& line, CodeRange range, Values x) {
-  const float inverse = inverse_or_zero(line.scale);
-  const float* const values = x.data();
-  const std::size_t count = x.size();
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t i = 0; i < count; ++i) {
-    const float rest = values[i] + line.minimum - line.scale * code_on(line, range, inverse, values[i]);
+  Coder(const Lines& of, CodeRange range)
+      : lines(of), inverse(inverse_or_zero(of.scale)), low(all(range.low)), high(all(range.high)) {}
+
+  Four code(Four x) const { return nearest(lesser(greater((x + lines.minimum) * inverse, low), high)); }
+  Four rest(Four x, Four code) const { return x + lines.minimum - lines.scale * code; }
+};
+
+Four error_on(const Lines& lines, CodeRange range, Values x) {
+  const Coder coder(lines, range);
+  Four sum{};
+  for (const Four value : x) {
+    const Four rest = coder.rest(value, coder.code(value));
     sum += rest * rest;
   }
   return sum;
 }
 
-/// Keeps the line of least error.
-struct BestLine {
-  Values x;
-  CodeRange range;
-  Line line = {};
-  float error = std::numeric_limits<float>::infinity();
+/// Keeps the line of least error of each group.
+struct BestLines {
+  Lines lines = {};
+  Four error = all(std::numeric_limits<float>::infinity());
 
-  void consider(const Line& tried) {
-    const float found = error_on(tried, range, x);
-    if (!(found < error)) return;
-    error = found;
-    line = tried;
+  void consider(const Lines& tried, Four found) {
+    const auto is_better = found < error;
+    error = is_better ? found : error;
+    lines.scale = is_better ? tried.scale : lines.scale;
+    lines.minimum = is_better ? tried.minimum : lines.minimum;
   }
 };
 
-/// The line through the codes that `from` gives, by least squares; its minimum is none below 0.
-Line refitted(const Line& from, CodeRange range, Values x) {
-  const float inverse = inverse_or_zero(from.scale);
-  const float* const from_values = x.data();
-  const std::size_t count = x.size();
-  float codes = 0;
-  float squares = 0;
-  float values = 0;
-  float products = 0;
-#pragma omp simd reduction(+ : codes, squares, values, products)
-  for (std::size_t i = 0; i < count; ++i) {
-    const float code = code_on(from, range, inverse, from_values[i]);
-    codes += code;
-    squares += code * code;
-    values += from_values[i];
-    products += from_values[i] * code;
+/// Sums over codes that lines give, and the error of these.
+struct CodeSums {
+  Four codes{};
+  Four squares{};
+  Four products{};
+  Four error{};
+};
+
+CodeSums sums_on(const Lines& lines, CodeRange range, Values x) {
+  const Coder coder(lines, range);
+  CodeSums sums;
+  for (const Four value : x) {
+    const Four code = coder.code(value);
+    const Four rest = coder.rest(value, code);
+    sums.codes += code;
+    sums.squares += code * code;
+    sums.products += value * code;
+    sums.error += rest * rest;
   }
-  const auto n = static_cast<float>(count);
-  const float determinant = n * squares - codes * codes;
-  if (determinant <= 0) return from;
-  Line line{(n * products - codes * values) / determinant, (codes * products - squares * values) / determinant};
-  if (line.minimum < 0) line = {squares > 0 ? products / squares : 0, 0};
-  return line.scale > 0 ? line : from;
+  return sums;
 }
 
-BestLine line_of(Values x, CodeRange range) {
-  BestLine best{x, range};
-  const auto [low, high] = std::minmax_element(x.begin(), x.end());
-  const float minimum = std::max(0.0F, -*low);
-  const float span = std::max(*high, 0.0F) + minimum;
-  best.consider({0, minimum});
-  for (const float share : tried_shares) {
-    Line line{span * share / range.high, minimum * share};
-    for (int round = 0; round < 2; ++round) {
-      best.consider(line);
-      line = refitted(line, range, x);
-    }
-    best.consider(line);
+/// Least squares without a minimum; nothing where all codes are.
+Four scale_through(const CodeSums& sums) {
+  const auto has_codes = sums.squares > 0;
+  return has_codes ? sums.products / (has_codes ? sums.squares : all(1)) : Four{};
+}
+
+/// Lines through the codes, by least squares; their minimum is none below 0. `values`: sums of x.
+Lines refitted(const Lines& from, const CodeSums& sums, Four values, std::size_t count) {
+  const Four n = all(static_cast<float>(count));
+  const Four determinant = n * sums.squares - sums.codes * sums.codes;
+  const auto is_sound = determinant > 0;
+  const Four divisor = is_sound ? determinant : all(1);
+  Lines line{(n * sums.products - sums.codes * values) / divisor,
+             (sums.codes * sums.products - sums.squares * values) / divisor};
+  const auto is_below = line.minimum < 0;
+  line.scale = is_below ? scale_through(sums) : line.scale;
+  line.minimum = is_below ? Four{} : line.minimum;
+  const auto is_taken = is_sound & (line.scale > 0);
+  return {is_taken ? line.scale : from.scale, is_taken ? line.minimum : from.minimum};
+}
+
+Lines lines_of(Values x, CodeRange range) {
+  Four low = x[0];
+  Four high = x[0];
+  Four values{};
+  for (const Four value : x) {
+    low = lesser(low, value);
+    high = greater(high, value);
+    values += value;
   }
-  return best;
+  const Four minimum = greater(Four{}, -low);
+  const Four span = greater(high, Four{}) + minimum;
+  BestLines best;
+  const Lines nothing{Four{}, minimum};
+  best.consider(nothing, error_on(nothing, range, x));
+  for (const float share : tried_shares) {
+    Lines line{span * (share / range.high), minimum * share};
+    for (int round = 0; round < 2; ++round) {
+      const CodeSums sums = sums_on(line, range, x);
+      best.consider(line, sums.error);
+      line = refitted(line, sums, values, x.size());
+    }
+    best.consider(line, error_on(line, range, x));
+  }
+  return best.lines;
+}
+
+/// Value i of each of four neighbouring groups, the first of which begins at x.
+template <std::size_t values>
+std::array<Four, values> side_by_side(const float* x) {
+  std::array<Four, values> result;
+  for (std::size_t i = 0; i < values; ++i) result[i] = Four{x[i], x[values + i], x[2 * values + i], x[3 * values + i]};
+  return result;
+}
+
+float largest_of(Four values) {
+  return std::max(std::max(values[0], values[1]), std::max(values[2], values[3]));
+}
+
+float sum_of(Four values) {
+  return (values[0] + values[1]) + (values[2] + values[3]);
 }
 
 f16 half_of(float value) {
@@ -139,64 +207,70 @@ void put_poison(std::size_t offset, std::byte* block) {
 
 constexpr std::size_t line_groups = 8;
 constexpr std::size_t line_values = 32;
+constexpr std::size_t line_sets = line_groups / lanes;
 constexpr float most_six_bits = 63;
+
+/// Of a super-block, four groups at a time.
+using LineValues = std::array<std::array<Four, line_values>, line_sets>;
 
 /// A super-block in whole numbers.
 struct CodedLines {
   f16 scale_unit{};
   f16 minimum_unit{};
-  std::array<std::uint8_t, line_groups> scales{};
-  std::array<std::uint8_t, line_groups> minima{};
+  std::array<Four, line_sets> scales{};
+  std::array<Four, line_sets> minima{};
   float error = std::numeric_limits<float>::infinity();
 
-  Line line(std::size_t group) const {
-    return {to_f32(scale_unit) * static_cast<float>(scales[group]),
-            to_f32(minimum_unit) * static_cast<float>(minima[group])};
-  }
+  Lines lines(std::size_t set) const { return {to_f32(scale_unit) * scales[set], to_f32(minimum_unit) * minima[set]}; }
+  unsigned scale(std::size_t group) const { return static_cast<unsigned>(scales[group / lanes][group % lanes]); }
+  unsigned minimum(std::size_t group) const { return static_cast<unsigned>(minima[group / lanes][group % lanes]); }
 };
 
-Values group_of(const float* x, std::size_t group) {
-  return {x + group * line_values, line_values};
+Four six_bits(Four values, float unit) {
+  return unit == 0 ? Four{} : lesser(greater(nearest(values / unit), Four{}), all(most_six_bits));
 }
 
-float six_bits(float value, float unit) {
-  return unit == 0 ? 0 : std::clamp(nearest(value / unit), 0.0F, most_six_bits);
+/// Infinite where `value` is no number of six bits.
+Four unless_beyond(Four value, Four error) {
+  const auto is_beyond = (value < 0) | (value > most_six_bits);
+  return is_beyond ? all(std::numeric_limits<float>::infinity()) : error;
 }
 
-/// Scale and minimum of one group with these units: those nearest to the line, and their neighbours.
-float code_group(Values x, CodeRange range, const Line& wanted, std::size_t group, CodedLines& coded) {
+/// Scales and minima of four groups with these units: those nearest to the lines, and their neighbours.
+Four code_groups(Values x, CodeRange range, const Lines& wanted, std::size_t set, CodedLines& coded) {
   const float scale_unit = to_f32(coded.scale_unit);
   const float minimum_unit = to_f32(coded.minimum_unit);
-  const float scale = six_bits(wanted.scale, scale_unit);
-  const float minimum = six_bits(wanted.minimum, minimum_unit);
-  float least = std::numeric_limits<float>::infinity();
-  for (float s = std::max(0.0F, scale - 1); s <= std::min(most_six_bits, scale + 1); ++s) {
-    for (float m = std::max(0.0F, minimum - 1); m <= std::min(most_six_bits, minimum + 1); ++m) {
-      const float error = error_on({scale_unit * s, minimum_unit * m}, range, x);
-      if (!(error < least)) continue;
-      least = error;
-      coded.scales[group] = static_cast<std::uint8_t>(s);
-      coded.minima[group] = static_cast<std::uint8_t>(m);
+  const Four scale = six_bits(wanted.scale, scale_unit);
+  const Four minimum = six_bits(wanted.minimum, minimum_unit);
+  BestLines best;
+  for (const float s : {-1.0F, 0.0F, 1.0F}) {
+    for (const float m : {-1.0F, 0.0F, 1.0F}) {
+      const Lines tried{scale + s, minimum + m};
+      const Four error = error_on({scale_unit * tried.scale, minimum_unit * tried.minimum}, range, x);
+      best.consider(tried, unless_beyond(tried.scale, unless_beyond(tried.minimum, error)));
     }
   }
-  return least;
+  coded.scales[set] = best.lines.scale;
+  coded.minima[set] = best.lines.minimum;
+  return best.error;
 }
 
-CodedLines coded_lines(const float* x, CodeRange range) {
-  std::array<Line, line_groups> lines;
-  Line largest;
-  for (std::size_t g = 0; g < line_groups; ++g) {
-    lines[g] = line_of(group_of(x, g), range).line;
-    largest.scale = std::max(largest.scale, lines[g].scale);
-    largest.minimum = std::max(largest.minimum, lines[g].minimum);
+CodedLines coded_lines(const LineValues& x, CodeRange range) {
+  std::array<Lines, line_sets> lines;
+  Lines largest;
+  for (std::size_t set = 0; set < line_sets; ++set) {
+    lines[set] = lines_of(x[set], range);
+    largest.scale = greater(largest.scale, lines[set].scale);
+    largest.minimum = greater(largest.minimum, lines[set].minimum);
   }
   CodedLines best;
   for (const float unit : tried_units) {
     CodedLines tried;
-    tried.scale_unit = half_of(largest.scale / most_six_bits * unit);
-    tried.minimum_unit = half_of(largest.minimum / most_six_bits * unit);
+    tried.scale_unit = half_of(largest_of(largest.scale) / most_six_bits * unit);
+    tried.minimum_unit = half_of(largest_of(largest.minimum) / most_six_bits * unit);
     tried.error = 0;
-    for (std::size_t g = 0; g < line_groups; ++g) tried.error += code_group(group_of(x, g), range, lines[g], g, tried);
+    for (std::size_t set = 0; set < line_sets; ++set)
+      tried.error += sum_of(code_groups(x[set], range, lines[set], set, tried));
     if (tried.error < best.error) best = tried;
   }
   return best;
@@ -207,23 +281,24 @@ void put_packed_groups(const CodedLines& coded, std::byte* block) {
   put_half(coded.scale_unit, 0, block);
   put_half(coded.minimum_unit, 2, block);
   for (std::size_t i = 0; i < 4; ++i) {
-    const unsigned high_scale = coded.scales[i + 4];
-    const unsigned high_minimum = coded.minima[i + 4];
-    block[4 + i] = static_cast<std::byte>(coded.scales[i] | (high_scale >> 4) << 6);
-    block[8 + i] = static_cast<std::byte>(coded.minima[i] | (high_minimum >> 4) << 6);
+    const unsigned high_scale = coded.scale(i + 4);
+    const unsigned high_minimum = coded.minimum(i + 4);
+    block[4 + i] = static_cast<std::byte>(coded.scale(i) | (high_scale >> 4) << 6);
+    block[8 + i] = static_cast<std::byte>(coded.minimum(i) | (high_minimum >> 4) << 6);
     block[12 + i] = static_cast<std::byte>((high_scale & 15U) | (high_minimum & 15U) << 4);
   }
 }
 
 using SuperCodes = std::array<std::uint8_t, super_values>;
 
-SuperCodes codes_on_lines(const CodedLines& coded, CodeRange range, const float* x) {
-  SuperCodes codes;
-  for (std::size_t i = 0; i < super_values; ++i) {
-    const Line line = coded.line(i / line_values);
-    codes[i] = static_cast<std::uint8_t>(code_on(line, range, inverse_or_zero(line.scale), x[i]));
+/// Of four groups that lie one behind the other from codes[first] on, less the lowest.
+void put_codes(const Lines& lines, CodeRange range, Values x, std::size_t first, SuperCodes& codes) {
+  const Coder coder(lines, range);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Four code = coder.code(x[i]) - range.low;
+    for (std::size_t lane = 0; lane < lanes; ++lane)
+      codes[first + lane * x.size() + i] = static_cast<std::uint8_t>(code[lane]);
   }
-  return codes;
 }
 
 /// Each 32 bytes: low halves are a group, high halves the next.
@@ -236,9 +311,14 @@ void put_halves(const SuperCodes& codes, std::byte* halves) {
 
 void make_lines(const float* x, CodeRange range, std::size_t fifth_bits_at, std::size_t halves_at, std::byte* block) {
   if (!all_finite(x)) return put_poison(0, block);
-  const CodedLines coded = coded_lines(x, range);
+  LineValues values;
+  for (std::size_t set = 0; set < line_sets; ++set)
+    values[set] = side_by_side<line_values>(x + set * lanes * line_values);
+  const CodedLines coded = coded_lines(values, range);
   put_packed_groups(coded, block);
-  const SuperCodes codes = codes_on_lines(coded, range, x);
+  SuperCodes codes;
+  for (std::size_t set = 0; set < line_sets; ++set)
+    put_codes(coded.lines(set), range, values[set], set * lanes * line_values, codes);
   put_halves(codes, block + halves_at);
   if (fifth_bits_at == 0) return;
   for (std::size_t i = 0; i < super_values; ++i) {
@@ -250,71 +330,82 @@ void make_lines(const float* x, CodeRange range, std::size_t fifth_bits_at, std:
 // ---- Q6_K: the scale of a group is d s, s of eight bits with a sign ----
 
 constexpr std::size_t signed_groups = 16;
-constexpr std::size_t signed_group_values = 16;
+constexpr std::size_t signed_values = 16;
+constexpr std::size_t signed_sets = signed_groups / lanes;
 constexpr CodeRange six_bit_codes{-32, 31};
 constexpr float most_scale = 127;
 
-Values signed_group(const float* x, std::size_t group) {
-  return {x + group * signed_group_values, signed_group_values};
-}
+using SignedValues = std::array<std::array<Four, signed_values>, signed_sets>;
 
 /// Without a minimum; the scale may be negative, since there is one code more below zero than above.
-float signed_scale(Values x) {
-  BestLine best{x, six_bit_codes};
-  best.consider({0, 0});
-  const float largest =
-      *std::max_element(x.begin(), x.end(), [](float a, float b) { return std::abs(a) < std::abs(b); });
-  for (const float share : {1.0F, 0.97F, 0.98F, 0.99F, 1.01F, 1.02F, 1.03F}) {
-    Line line{largest / six_bit_codes.low * share, 0};
-    best.consider(line);
-    const float inverse = inverse_or_zero(line.scale);
-    float products = 0;
-    float squares = 0;
-    for (const float value : x) {
-      const float code = code_on(line, six_bit_codes, inverse, value);
-      products += value * code;
-      squares += code * code;
-    }
-    if (squares > 0) best.consider({products / squares, 0});
+Four signed_scales(Values x) {
+  Four largest{};
+  Four power{};
+  for (const Four value : x) {
+    largest = greater(value, -value) > greater(largest, -largest) ? value : largest;
+    power += value * value;
   }
-  return best.line.scale;
+  BestLines best;
+  best.consider({}, power);
+  for (const float share : {1.0F, 0.97F, 0.98F, 0.99F, 1.01F, 1.02F, 1.03F}) {
+    const Lines line{largest / six_bit_codes.low * share, Four{}};
+    const CodeSums sums = sums_on(line, six_bit_codes, x);
+    best.consider(line, sums.error);
+    const Lines fitted{scale_through(sums), Four{}};
+    best.consider(fitted, error_on(fitted, six_bit_codes, x));
+  }
+  return best.lines.scale;
 }
 
 struct CodedScales {
   f16 unit{};
-  std::array<std::int8_t, signed_groups> scales{};
+  std::array<Four, signed_sets> scales{};
   float error = std::numeric_limits<float>::infinity();
 };
 
-float code_scale(Values x, float wanted, std::size_t group, CodedScales& coded) {
+Four code_scales(Values x, Four wanted, std::size_t set, CodedScales& coded) {
   const float unit = to_f32(coded.unit);
-  const float middle = unit == 0 ? 0 : std::clamp(nearest(wanted / unit), -most_scale - 1, most_scale);
-  float least = std::numeric_limits<float>::infinity();
-  for (float s = std::max(-most_scale - 1, middle - 1); s <= std::min(most_scale, middle + 1); ++s) {
-    const float error = error_on({unit * s, 0}, six_bit_codes, x);
-    if (!(error < least)) continue;
-    least = error;
-    coded.scales[group] = static_cast<std::int8_t>(s);
+  const Four lowest = all(-most_scale - 1);
+  const Four highest = all(most_scale);
+  const Four middle = unit == 0 ? Four{} : lesser(greater(nearest(wanted / unit), lowest), highest);
+  BestLines best;
+  for (const float step : {-1.0F, 0.0F, 1.0F}) {
+    const Four scale = lesser(greater(middle + step, lowest), highest);
+    best.consider({scale, Four{}}, error_on({unit * scale, Four{}}, six_bit_codes, x));
   }
-  return least;
+  coded.scales[set] = best.lines.scale;
+  return best.error;
 }
 
-CodedScales coded_scales(const float* x) {
-  std::array<float, signed_groups> wanted;
+CodedScales coded_scales(const SignedValues& x) {
+  std::array<Four, signed_sets> wanted;
   float largest = 0;
-  for (std::size_t g = 0; g < signed_groups; ++g) {
-    wanted[g] = signed_scale(signed_group(x, g));
-    if (std::abs(wanted[g]) > std::abs(largest)) largest = wanted[g];
+  for (std::size_t set = 0; set < signed_sets; ++set) {
+    wanted[set] = signed_scales(x[set]);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (std::abs(wanted[set][lane]) > std::abs(largest)) largest = wanted[set][lane];
+    }
   }
   CodedScales best;
   for (const float share : tried_units) {
     CodedScales tried;
     tried.unit = half_of(largest / -(most_scale + 1) * share);
     tried.error = 0;
-    for (std::size_t g = 0; g < signed_groups; ++g) tried.error += code_scale(signed_group(x, g), wanted[g], g, tried);
+    for (std::size_t set = 0; set < signed_sets; ++set)
+      tried.error += sum_of(code_scales(x[set], wanted[set], set, tried));
     if (tried.error < best.error) best = tried;
   }
   return best;
+}
+
+/// Stretches of 128 values: bytes of 64 halves, bytes of 32 quarters for their upper two bits.
+void put_six_bits(const SuperCodes& codes, std::byte* block) {
+  for (std::size_t i = 0; i < super_values; ++i) {
+    const std::size_t half = i / 128;
+    const std::size_t in_half = i % 128;
+    block[half * 64 + in_half % 64] |= static_cast<std::byte>((codes[i] & 15U) << (in_half < 64 ? 0 : 4));
+    block[128 + half * 32 + in_half % 32] |= static_cast<std::byte>((codes[i] >> 4) << (2 * (in_half / 32)));
+  }
 }
 
 }  // namespace
@@ -329,24 +420,27 @@ void make_q5_k(const float* x, std::byte* block) {
   make_lines(x, {0, 31}, 16, 48, block);
 }
 
-/// Stretches of 128 values: bytes of 64 halves, bytes of 32 quarters for their upper two bits.
 void make_q6_k(const float* x, std::byte* block) {
   std::memset(block, 0, 210);
   if (!all_finite(x)) {
     std::memset(block + 192, 1, signed_groups);
     return put_poison(208, block);
   }
-  const CodedScales coded = coded_scales(x);
+  SignedValues values;
+  for (std::size_t set = 0; set < signed_sets; ++set)
+    values[set] = side_by_side<signed_values>(x + set * lanes * signed_values);
+  const CodedScales coded = coded_scales(values);
   put_half(coded.unit, 208, block);
-  std::memcpy(block + 192, coded.scales.data(), signed_groups);
-  for (std::size_t i = 0; i < super_values; ++i) {
-    const Line line{to_f32(coded.unit) * static_cast<float>(coded.scales[i / signed_group_values]), 0};
-    const auto code = static_cast<unsigned>(code_on(line, six_bit_codes, inverse_or_zero(line.scale), x[i]) + 32);
-    const std::size_t half = i / 128;
-    const std::size_t in_half = i % 128;
-    block[half * 64 + in_half % 64] |= static_cast<std::byte>((code & 15U) << (in_half < 64 ? 0 : 4));
-    block[128 + half * 32 + in_half % 32] |= static_cast<std::byte>((code >> 4) << (2 * (in_half / 32)));
+  SuperCodes codes;
+  for (std::size_t set = 0; set < signed_sets; ++set) {
+    const Lines lines{to_f32(coded.unit) * coded.scales[set], Four{}};
+    put_codes(lines, six_bit_codes, values[set], set * lanes * signed_values, codes);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const auto scale = static_cast<std::int8_t>(coded.scales[set][lane]);
+      block[192 + set * lanes + lane] = static_cast<std::byte>(scale);
+    }
   }
+  put_six_bits(codes, block);
 }
 
 }  // namespace assay

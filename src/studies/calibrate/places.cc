@@ -61,6 +61,7 @@ class PlaceFinder {
 
   bool divide(const Node& source, LinearPlace& place) {
     if (source.operation == &op::rms_norm || source.operation == &op::layer_norm) return divide_norm(source, place);
+    if (source.operation == &op::select_row) return divide_rows(source, place);
     if (source.operation == &op::gate) return divide_linear(source.inputs[1], place);
     if (source.operation == &op::attention) return divide_values(source, source.inputs[2], place);
     if (source.operation == &op::attention_context) return divide_values(source, source.inputs[1], place);
@@ -71,6 +72,12 @@ class PlaceFinder {
     place.rows = rows;
     place.channels.resize(static_cast<std::size_t>(width(place.value)));
     std::iota(place.channels.begin(), place.channels.end(), 0);
+  }
+
+  /// Of a value, some rows alone.
+  bool divide_rows(const Node& choice, LinearPlace& place) {
+    const Node* const source = maker(choice.inputs[0]);
+    return source != nullptr && uses(choice.inputs[0]) == 1 && divide(*source, place);
   }
 
   bool divide_norm(const Node& norm, LinearPlace& place) {

@@ -26,7 +26,7 @@ struct LinearPlace {
 
 /// All of them in a program as build_program makes it. Smoothable ones stand behind a norm that has a gain of its own,
 /// behind the product of a gate and a linear layer, and behind attention (by its values, the channels of query heads
-/// that share them together); one whose matrix is used twice (a tied head) is not.
+/// that share them together), and behind rows chosen of those; one whose matrix is used twice (a tied head) is not.
 std::vector<LinearPlace> linear_places(const Program& built);
 
 }  // namespace assay

@@ -7,14 +7,18 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "model/config.h"
+#include "model/families.h"
+#include "model/own_head.h"
 #include "model/stored_values.h"
 #include "model/weights.h"
+#include "program/passes.h"
 #include "program/program.h"
 #include "quality/evaluate.h"
 #include "studies/calibrate/activations.h"
@@ -456,11 +460,50 @@ void round_places(Calibrator& calibrator, const StudiedModel& subject, const Smo
   }
 }
 
+/// Whether it is tied, and its row rounds what it multiplies.
+bool head_is_quantised(const Model& model, const PrecisionChoice& row) {
+  if (!model.config.tied_head || !predicts_tokens(model.config.task)) return false;
+  const Program built = build_program(model.config, {});
+  const std::string table = model.config.family->tensors->embedding;
+  return std::any_of(built.nodes.begin(), built.nodes.end(), [&](const Node& node) {
+    if (node.operation != &op::linear || built.value(node.inputs[1]).name != table) return false;
+    const LayerOverride* const layer = layer_override(row, node);
+    if (layer != nullptr) return takes_calibration(layer->row.scheme);
+    return takes_calibration(row.row.scheme) && !row.override_for(node.role);
+  });
+}
+
+/// A table of its own is worth its bytes where it has factors: without, what was found for it is the shared table's.
+HeadTable settled_head(const Model& tied, WeightChanges& changes) {
+  const TensorNames& names = *tied.config.family->tensors;
+  const auto head = changes.find(names.head);
+  if (head == changes.end()) return HeadTable::shared;
+  if (!head->second.by_column.empty()) return HeadTable::own;
+  auto found = changes.extract(head);
+  found.key() = names.embedding;
+  changes.insert(std::move(found));
+  return HeadTable::shared;
+}
+
+std::string words_of(const CalibrationRequest& request, const Calibration& found, const std::string& data) {
+  return fmt::format(
+      "SmoothQuant by place for {}, factors by descent and least error of its own kernels, codes with error feedback "
+      "(GPTQ), {}bias correction{}; {}",
+      request.precision,
+      found.scales != nullptr
+          ? fmt::format("static scales by the method of least error of them ({}), ", methods_won(found.places))
+          : "",
+      found.head == HeadTable::own ? ", a table of its own for the head that was tied" : "", data);
+}
+
 }  // namespace
 
-Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
+Calibration calibrate(const Model& asked, const CalibrationRequest& request, const MachineFacts& facts,
                       const StudyCallbacks& callbacks) {
-  const QualitySet set = calibration_rows(model, {request.data, request.samples, request.window});
+  const QualitySet set = calibration_rows(asked, {request.data, request.samples, request.window});
+  const PrecisionChoice row = precision_choice(request.precision, request.engine, facts);
+  const std::optional<Model> apart = head_is_quantised(asked, row) ? with_own_head(asked) : std::nullopt;
+  const Model& model = apart ? *apart : asked;
   SensitivityRequest sensitivity;
   sensitivity.models = {model.name};
   sensitivity.precisions = {};
@@ -474,7 +517,6 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
   Model changed = model;
   changed.weights = changed_weights(model.weights, result.changes);
   const StudiedModel trial = studied_model(sensitivity, changed, set, facts, callbacks);
-  const PrecisionChoice row = precision_choice(request.precision, request.engine, facts);
   const std::vector<PlaceActivations> activations = activations_at(subject, places, rows_behind_errors);
   Calibrator calibrator(subject, trial, *result.changes, row);
   result.places.resize(places.size());
@@ -485,20 +527,17 @@ Calibration calibrate(const Model& model, const CalibrationRequest& request, con
   }
   round_places(calibrator, subject, {places, activations, factors}, result.places);
   std::erase_if(*result.changes, [](const auto& change) { return change.second == WeightChange{}; });
-  const bool is_static = row.row.scheme == Scheme::static_int8;
-  if (is_static) result.scales = std::make_shared<ActivationScales>(scales_of(subject.built, places, result.places));
-  result.words = fmt::format(
-      "SmoothQuant by place for {}, factors by descent and least error of its own kernels, codes with error feedback "
-      "(GPTQ), {}bias correction; {}",
-      request.precision,
-      is_static ? fmt::format("static scales by the method of least error of them ({}), ", methods_won(result.places))
-                : "",
-      calibration_words(set));
+  if (apart) result.head = settled_head(asked, *result.changes);
+  if (row.row.scheme == Scheme::static_int8)
+    result.scales = std::make_shared<ActivationScales>(scales_of(subject.built, places, result.places));
+  result.words = words_of(request, result, calibration_words(set));
   return result;
 }
 
 CalibratedWeights calibrated_weights(const Model& model, const Calibration& calibration) {
-  return {changed_weights(model.weights, calibration.changes), calibration.scales, calibration.words};
+  const std::optional<Model> apart = calibration.head == HeadTable::own ? with_own_head(model) : std::nullopt;
+  const Model& base = apart ? *apart : model;
+  return {changed_weights(base.weights, calibration.changes), base.config, calibration.scales, calibration.words};
 }
 
 }  // namespace assay

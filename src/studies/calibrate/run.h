@@ -24,6 +24,9 @@ struct CalibrationRequest {
   EngineOptions engine = {};
 };
 
+/// What a head that is tied to the token embedding reads.
+enum class HeadTable : std::uint8_t { shared, own };
+
 /// What calibration made of one place.
 struct CalibratedPlace {
   std::string name = {};
@@ -40,6 +43,7 @@ struct CalibratedPlace {
 struct Calibration {
   std::shared_ptr<WeightChanges> changes = {};
   std::shared_ptr<ActivationScales> scales = {};  ///< Null where the row's are not static.
+  HeadTable head = HeadTable::shared;             ///< own: `changes` are of a model with_own_head.
   std::vector<CalibratedPlace> places = {};
   std::string words = {};  ///< Method, data and its hash, for methods texts and records.
 };
@@ -49,7 +53,8 @@ struct Calibration {
 /// codes with feedback of rounding errors (GPTQ, Frantar et al. 2023) where these make that error less; then, where the
 /// row's scales are static, that of the methods of scale_choices whose error is least, or none where scales by token
 /// err by far less; then bias correction (Nagel et al. 2019): the mean error of each layer that has a bias is taken off
-/// it. Throws user errors for data that the model cannot run on.
+/// it. A head that is tied to the token embedding gets a table of its own where factors make its error less, since they
+/// would have to be taken out of the embedding again. Throws user errors for data that the model cannot run on.
 Calibration calibrate(const Model& model, const CalibrationRequest& request, const MachineFacts& facts,
                       const StudyCallbacks& callbacks);
 

@@ -51,6 +51,13 @@ class Calibrate : public testing::TestWithParam<const char*> {
     return plan.output_f32("logits");
   }
 
+  /// Of all parameters in int8.
+  std::int64_t stored_bytes(const Model& model) const {
+    const auto instance = make_instance(model, "int8", request_.engine, facts_);
+    const Plan plan(*instance, {.extent = {1, seq}});
+    return instance->model_bytes();
+  }
+
   TemporaryFolder folder_;
   MachineFacts facts_;
   CalibrationRequest request_;
@@ -74,7 +81,9 @@ TEST_P(Calibrate, FactorsLeaveTheFunctionWhatItIs) {
     change.codes = {};
   }
   Model changed = model;
-  changed.weights = changed_weights(model.weights, calibration.changes);
+  const CalibratedWeights made = calibrated_weights(model, calibration);
+  changed.weights = made.weights;
+  changed.config = made.config;
   EXPECT_LT(relative_difference(logits(model, "fp32"), logits(changed, "fp32")), 1e-4);
 }
 
@@ -90,6 +99,42 @@ TEST_P(Calibrate, CodesWithFeedbackErrLess) {
   const Tensor exact = logits(model, "fp32");
   EXPECT_LT(relative_difference(exact, logits(calibrated, "int8")),
             1.1 * relative_difference(exact, logits(model, "int8")));
+}
+
+using CalibrateTiedHead = Calibrate;
+
+/// A tied head gets factors, which are taken out of the final norm and not out of the embedding.
+TEST_F(CalibrateTiedHead, HasATableOfItsOwn) {
+  Model model = model_of("llama-tied");
+  ASSERT_TRUE(model.config.tied_head);
+  const auto gain = std::make_shared<WeightChanges>();
+  std::vector<float> outlier(static_cast<std::size_t>(model.config.d_model), 1.0F);
+  outlier[1] = 100;
+  (*gain)["norm.weight"].by_row = outlier;  // What the head reads is hard to round to 8 bits.
+  model.weights = changed_weights(model.weights, gain);
+  const Calibration calibration = calibrate(model, request_, facts_, {});
+  ASSERT_EQ(calibration.head, HeadTable::own);
+  EXPECT_FALSE(calibration.changes->at("lm_head.weight").by_column.empty());
+  EXPECT_FALSE(calibration.changes->contains("embed_tokens.weight")) << "the embedding stays as it was";
+  EXPECT_LT(calibration.places.back().error_after, 0.5 * calibration.places.back().error_before);
+
+  const Tensor exact = logits(model, "fp32");
+  const double before = relative_difference(exact, logits(model, "int8"));
+  const std::int64_t bytes = stored_bytes(model);
+  model.calibrated["int8"] = std::make_shared<CalibratedWeights>(calibrated_weights(model, calibration));
+  EXPECT_LT(relative_difference(exact, logits(model, "int8")), 0.7 * before);
+  const std::int64_t table = model.config.vocab_size * (model.config.d_model + 4);  // s8 and a scale a row
+  EXPECT_EQ(stored_bytes(model), bytes + table) << "and is counted";
+  EXPECT_EQ(relative_difference(exact, logits(model, "fp32")), 0) << "what quantises nothing is as it was";
+}
+
+/// In a row that leaves the head as it is there is nothing to gain by a second table.
+TEST_F(CalibrateTiedHead, StaysTiedWhereItIsNotQuantised) {
+  const Model model = model_of("llama-tied");
+  request_.engine.overrides = "@head=fp32";
+  EXPECT_EQ(calibrate(model, request_, facts_, {}).head, HeadTable::shared);
+  request_.engine.overrides = "head=f32";
+  EXPECT_EQ(calibrate(model, request_, facts_, {}).head, HeadTable::shared);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Calibrate, testing::Values("llama-tied", "gpt2", "bert-classifier"));

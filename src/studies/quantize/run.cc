@@ -41,7 +41,7 @@ std::string written_words(const Model& model, const QuantizeRequest& request, co
                      written.quantised, written.plain, format_bytes(static_cast<double>(written.bytes)), bits);
 }
 
-/// Calibrates the model for the row of the precision that takes it; says so.
+/// Calibrates the model for the row of the precision that takes it, which becomes what it is; says so.
 std::string calibrated_words(const QuantizeRequest& request, const EngineOptions& engine, const MachineFacts& facts,
                              InterruptFlag interrupted, Model& model) {
   if (request.calibration.empty()) return "";
@@ -56,7 +56,10 @@ std::string calibrated_words(const QuantizeRequest& request, const EngineOptions
                                        .precision = request.precision,
                                        .engine = engine},
                                       facts, callbacks);
-  model.calibrated[row->name] = std::make_shared<CalibratedWeights>(calibrated_weights(model, found));
+  const auto made = std::make_shared<CalibratedWeights>(calibrated_weights(model, found));
+  model.weights = made->weights;
+  model.config = made->config;
+  model.calibrated[row->name] = made;
   return found.words;
 }
 

@@ -70,6 +70,21 @@ TEST_F(QuantizeCalibrated, WhatIsWrittenHasItsCodesAndSaysSo) {
   EXPECT_LT(distance(exact, values), 0.01 * distance(exact, std::vector<float>(exact.size())));
 }
 
+/// A head that was tied is written with the codes of its own table, and read back with the very logits.
+TEST_F(QuantizeCalibrated, ATiedHeadIsWrittenApart) {
+  request_.model = ASSAY_SOURCE_DIR "/tests/fixtures/models/llama-tied";
+  request_.calibration = data_.path();
+  const std::string words = written("apart");
+  const Model read = open_model((place_.path() / "apart").string(), {});
+  const bool is_own = words.find("a table of its own") != std::string::npos;
+  ASSERT_TRUE(is_own) << words;
+  EXPECT_FALSE(read.config.tied_head);
+  EXPECT_TRUE(read.weights.by_name.contains("lm_head.weight"));
+  const std::vector<float> exact = logits(request_.model, "fp32");
+  const std::vector<float> values = logits((place_.path() / "apart").string(), "fp32");
+  EXPECT_LT(distance(exact, values), 0.01 * distance(exact, std::vector<float>(exact.size())));
+}
+
 TEST_F(QuantizeCalibrated, IsRefusedWhereNothingTakesIt) {
   request_.calibration = data_.path();
   request_.precision = "bf16";

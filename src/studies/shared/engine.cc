@@ -92,10 +92,10 @@ std::vector<Pass> run_passes(const Model& model, const PrecisionChoice& precisio
     if (!runs_on(layer.row, options.device))
       fail_lacking("{}: exists on CUDA devices only ({})", layer.row.name, layer.row.note);
   }
-  std::vector<Pass> passes = {{"build", build_program(model.config, options.program)}};
+  std::vector<Pass> passes = {{"build", build_program(config_for(model, precision), options.program)}};
   if (options.cache) passes.push_back({"with_cache", with_cache(passes.back().program, *options.cache)});
   const Program& built = passes.back().program;
-  PrecisionChoice by_path = named_by_path(precision, built, checkpoint_names(model.weights));
+  PrecisionChoice by_path = named_by_path(precision, built, checkpoint_names(weights_for(model, precision)));
   if (const CalibratedWeights* calibrated = calibrated_for(model, precision)) by_path.scales = calibrated->scales;
   passes.push_back({"assign_dtypes", assign_dtypes(built, by_path, weights_for(model, precision).formats())});
   if (options.fusion == Fusion::on) passes.push_back({"fuse", fuse(passes.back().program)});
@@ -122,6 +122,11 @@ const CalibratedWeights* calibrated_for(const Model& model, const PrecisionChoic
 const Weights& weights_for(const Model& model, const PrecisionChoice& precision) {
   const CalibratedWeights* const calibrated = calibrated_for(model, precision);
   return calibrated == nullptr ? model.weights : calibrated->weights;
+}
+
+const ModelConfig& config_for(const Model& model, const PrecisionChoice& precision) {
+  const CalibratedWeights* const calibrated = calibrated_for(model, precision);
+  return calibrated == nullptr ? model.config : calibrated->config;
 }
 
 void check_recipe(const Model& model, const std::string& precision, const EngineOptions& options) {

@@ -66,6 +66,8 @@ const Precision* calibrated_row(const PrecisionChoice& precision);
 const CalibratedWeights* calibrated_for(const Model& model, const PrecisionChoice& precision);
 /// Those that the precision is made from: the model's, or calibrated ones.
 const Weights& weights_for(const Model& model, const PrecisionChoice& precision);
+/// The configuration that these are of.
+const ModelConfig& config_for(const Model& model, const PrecisionChoice& precision);
 
 /// The model's Program through all passes, in that precision. Throws Error(lacking) for a precision that this device
 /// cannot have.

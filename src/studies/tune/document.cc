@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -243,6 +244,13 @@ std::string verdict_words(const Tuning& tuning, std::span<const Record> records)
                              cost_words(tuning, *uniform, records), kept_words(tuning, *uniform));
 }
 
+std::string left_out_words(const Tuning& tuning) {
+  std::vector<std::string> rows;
+  rows.reserve(tuning.left_out.size());
+  for (const LeftOut& one : tuning.left_out) rows.push_back(fmt::format("{} ({})", one.precision, one.why));
+  return rows.empty() ? "" : fmt::format(" No layer was given {}.", fmt::join(rows, ", "));
+}
+
 std::string search_words(const Tuning& tuning) {
   std::vector<double> foretold_losses;
   std::vector<double> measured_losses;
@@ -261,6 +269,7 @@ std::string search_words(const Tuning& tuning) {
                                 ? std::nullopt
                                 : rank_correlation(foretold_losses, measured_losses))
     words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
+  words += left_out_words(tuning);
   if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";
   return words;
 }

@@ -38,8 +38,8 @@ Mix rest_alone(std::size_t row, std::size_t parts) {
 
 class Foreteller {
  public:
-  Foreteller(const StudiedModel& subject, const ModelSensitivity& study, Aim aim)
-      : subject_(subject), study_(study), aim_(aim) {
+  Foreteller(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, MeasuredLosses& known)
+      : subject_(subject), study_(study), aim_(aim), known_(known) {
     choices_.parts = parts_of(subject);
   }
 
@@ -78,17 +78,11 @@ class Foreteller {
   }
 
   bool measure_rests() {
-    std::vector<std::unique_ptr<Instance>> own;
-    std::vector<Instance*> instances;
-    own.reserve(choices_.rests.size());
-    instances.reserve(choices_.rests.size());
-    for (const MixRest& rest : choices_.rests) {
-      const Mix mix = rest_alone(rest.row, choices_.parts.size());
-      const Recipe recipe = recipe_of(subject_, choices_, mix, "rest");
-      own.push_back(subject_.instance(choose_precision(recipe, native_16bit(subject_.facts)), Fusion::on));
-      instances.push_back(own.back().get());
-    }
-    const auto qualities = qualities_of(subject_, subject_.set, instances);
+    std::vector<Recipe> recipes;
+    recipes.reserve(choices_.rests.size());
+    for (const MixRest& rest : choices_.rests)
+      recipes.push_back(recipe_of(subject_, choices_, rest_alone(rest.row, choices_.parts.size()), "rest"));
+    const auto qualities = losses_of(subject_, recipes, {}, known_);
     if (!qualities) return false;
     for (std::size_t i = 0; i < choices_.rests.size(); ++i)
       choices_.rests[i].option.loss = (*qualities)[i].failure.empty() ? (*qualities)[i].kl.value : unbearable;
@@ -97,9 +91,10 @@ class Foreteller {
 
   /// KL of a unit alone, measured.
   std::optional<double> measured_kl(std::size_t row, std::size_t unit) {
-    const auto instance =
-        subject_.instance(with_unit(subject_.fp32, subject_.units[unit], subject_.rows[row - 1].row), Fusion::on);
-    const auto qualities = qualities_of(subject_, subject_.set, {instance.get()});
+    const Recipe alone{.name = "alone",
+                       .rest = &find_precision("fp32"),
+                       .layers = {{subject_.units[unit].name, &find_precision(subject_.rows[row - 1].row.name)}}};
+    const auto qualities = losses_of(subject_, {alone}, {}, known_);
     if (!qualities) return std::nullopt;
     return qualities->front().failure.empty() ? qualities->front().kl.value : unbearable;
   }
@@ -146,6 +141,7 @@ class Foreteller {
   const StudiedModel& subject_;
   const ModelSensitivity& study_;
   Aim aim_;
+  MeasuredLosses& known_;
   MixChoices choices_;
 };
 
@@ -158,15 +154,39 @@ std::optional<double> foretold_kl(const UnitRow& row) {
   return row.estimate->fisher * std::max(1.0, amplified);
 }
 
-void study_units(const StudiedModel& subject, const QualityBatch& timed, ModelSensitivity& study) {
-  measure_costs(subject, timed, study);
+void study_units(const StudiedModel& subject, ModelSensitivity& study) {
   const Power no_meter;
   if (!is_set(subject.callbacks.interrupted)) measure_layers(subject, no_meter, study);
   if (!is_set(subject.callbacks.interrupted)) estimate_by_gradients(subject, study);
 }
 
-std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study) {
-  return Foreteller(subject, study, aim).run();
+std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study,
+                                     MeasuredLosses& known) {
+  return Foreteller(subject, study, aim, known).run();
+}
+
+std::optional<std::vector<UnitQuality>> losses_of(const StudiedModel& subject, const std::vector<Recipe>& recipes,
+                                                  const std::vector<Instance*>& lent, MeasuredLosses& known) {
+  std::vector<std::unique_ptr<Instance>> own;
+  std::vector<Instance*> instances;
+  std::vector<std::string> open;
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    std::string text = recipe_text(recipes[i]);
+    if (known.contains(text) || std::find(open.begin(), open.end(), text) != open.end()) continue;
+    open.push_back(std::move(text));
+    if (lent.empty())
+      own.push_back(subject.instance(choose_precision(recipes[i], native_16bit(subject.facts)), Fusion::on));
+    instances.push_back(lent.empty() ? own.back().get() : lent[i]);
+  }
+  if (!open.empty()) {
+    const auto found = qualities_of(subject, subject.set, instances);
+    if (!found) return std::nullopt;
+    for (std::size_t i = 0; i < open.size(); ++i) known[open[i]] = (*found)[i];
+  }
+  std::vector<UnitQuality> qualities;
+  qualities.reserve(recipes.size());
+  for (const Recipe& recipe : recipes) qualities.push_back(known.at(recipe_text(recipe)));
+  return qualities;
 }
 
 }  // namespace assay

@@ -1,24 +1,38 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "quality/evaluate.h"
 #include "studies/sensitivity/run.h"
 #include "studies/tune/parts.h"
 #include "studies/tune/request.h"
+#include "tensor/recipe.h"
 
 namespace assay {
+
+/// Measured losses by the text of a recipe, so that a search that is resumed measures nothing twice.
+using MeasuredLosses = std::map<std::string, UnitQuality>;
+
+/// What recipes lose on the search's rows, each from `known` where it is there, else measured and put there. `lent`:
+/// instances of them, or none, and then they are made here. Absent after an interrupt.
+std::optional<std::vector<UnitQuality>> losses_of(const StudiedModel& subject, const std::vector<Recipe>& recipes,
+                                                  const std::vector<Instance*>& lent, MeasuredLosses& known);
 
 /// Mean KL of a linear layer alone in a row, foretold: the empirical Fisher estimate of its weight error, times how
 /// much larger the relative error of its output is than that of its weight (activations that are rounded too). Absent
 /// where gradients foretell none (a head tied to the embedding).
 std::optional<double> foretold_kl(const UnitRow& row);
 
-/// Measures what the study needs and no mix: costs of every unit on `timed`, errors on real activations, gradients.
-void study_units(const StudiedModel& subject, const QualityBatch& timed, ModelSensitivity& study);
+/// Measures what the study needs and no mix, besides costs: errors on real activations, gradients.
+void study_units(const StudiedModel& subject, ModelSensitivity& study);
 
 /// Costs and losses of every part and rest in every row. Losses of a row's parts are scaled so that together they are
 /// what the row loses as a whole; parts without an estimate are measured alone. Absent after an interrupt.
-std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study);
+std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study,
+                                     MeasuredLosses& known);
 
 }  // namespace assay

@@ -38,12 +38,12 @@ struct TuneRequest {
   Aim aim = Aim::latency;
   std::vector<std::string> precisions = {};  ///< That layers may have; empty: all listed that are native here.
   double timed_seconds = 5;                  ///< Of each precision and mix in the last timing.
-  double seconds = 600;                      ///< Budget of the search; what it found until then counts.
+  double seconds = 600;                      ///< Budget of all of it: what is scored is cut to fit (budget.h).
   std::filesystem::path data = {};           ///< A text, .tsv, .jsonl or folder of .npy; empty: the bundled text.
   std::int64_t window = 128;                 ///< Tokens a row of a text.
   std::int64_t batch = 1;                    ///< Rows of what is timed.
   std::int64_t seq = 128;                    ///< Tokens a row of what is timed, where the aim is latency.
-  std::int64_t search_rows = 0;              ///< That mixes are tried on; 0: 16 windows, 256 sentences.
+  std::int64_t search_rows = 0;              ///< That mixes are tried on; 0: at most 16 windows, 256 sentences.
   std::int64_t gradient_rows = 16;           ///< Of them, behind the estimates.
   std::filesystem::path resume = {};         ///< Kept there each minute, and taken from there.
   std::filesystem::path recipe = {};         ///< Where the mix goes.

@@ -45,6 +45,7 @@ constexpr double keep_every_s = 60;
 constexpr std::size_t most_finalists = 4;    ///< Mixes that pass, timed in the end.
 constexpr std::size_t most_beyond = 2;       ///< And mixes that lose more or less, for the front.
 constexpr double costs_share = 0.005;        ///< Of the budget that the costs of a row may take.
+constexpr double least_search_share = 0.1;   ///< Of it that is left to mixes, whatever came before took.
 constexpr std::size_t scored_together = 4;   ///< Points that share a run of fp32.
 constexpr std::int64_t decoded_tokens = 64;  ///< Of each row in the last timing of decoding.
 constexpr std::int64_t held_out_tokens = 4096;
@@ -168,11 +169,15 @@ void drop_emulated(StudiedModel& subject) {
 }
 
 /// Quality of every row as a whole, into the study's last unit.
-bool measure_whole(const StudiedModel& subject, const QualitySet& set, ModelSensitivity& study) {
+bool measure_whole(const StudiedModel& subject, MeasuredLosses& known, ModelSensitivity& study) {
   std::vector<Instance*> instances;
+  std::vector<Recipe> recipes;
   instances.reserve(subject.whole.size());
+  recipes.reserve(subject.whole.size());
   for (const auto& instance : subject.whole) instances.push_back(instance.get());
-  const auto qualities = qualities_of(subject, set, instances);
+  for (const PrecisionChoice& row : subject.rows)
+    recipes.push_back({.name = "whole", .rest = &find_precision(row.row.name)});
+  const auto qualities = losses_of(subject, recipes, instances, known);
   if (!qualities) return false;
   for (std::size_t i = 0; i < instances.size(); ++i)
     study.rows_by_unit[(i + 1) * subject.units.size() - 1].only = (*qualities)[i];
@@ -275,12 +280,15 @@ class Tuner {
     tuning_.model = shown_model_name(request_.model);
     tuning_.limit = request_.limit;
     tuning_.aim = request_.aim;
-    tuning_.searched_on = fmt::format("{}, the first {} rows", data.search.data, row_count(data.search));
-    tuning_.held_out_of = fmt::format("{}, the {} rows behind them", data.held_out.data, row_count(data.held_out));
+    tuning_.budget_s = request_.seconds;
+    const std::optional<std::size_t> searched_before = searched_batches_in(request_.resume);
     StudiedModel subject = studied_model(sensitivity_, model_, std::move(data.search), facts_, callbacks_);
     drop_emulated(subject);
     ModelSensitivity study = empty_study(subject);
-    search(subject, study);
+    const std::size_t split = subject.set.batches.size();
+    search(subject, searched_before, data.held_out, study);
+    tuning_.held_out_of = fmt::format("{}, {} rows {} them", data.held_out.data, row_count(data.held_out),
+                                      subject.set.batches.size() < split ? "further behind" : "behind");
     finish(subject, study, data.held_out);
     Document document = timed_points(request_, tuning_, facts_, callbacks_);
     choose_best(tuning_, document.records);
@@ -290,31 +298,76 @@ class Tuner {
   }
 
  private:
-  void search(const StudiedModel& subject, ModelSensitivity& study) {
-    const bool is_measured = measure_whole(subject, subject.set, study);
-    if (is_measured) study_units(subject, timed_batch(model_, request_), study);
+  void search(StudiedModel& subject, std::optional<std::size_t> searched_before, QualitySet& held_out,
+              ModelSensitivity& study) {
+    measure_costs(subject, timed_batch(model_, request_), study);
+    if (is_set(callbacks_.interrupted)) return end_early(subject);
+    leave_out(subject, study);
+    const double end_part_s = fit_to_budget(subject, searched_before, held_out, study);
+    if (subject.rows.empty()) return;
+    state_ = {identity_of(study), subject.set.batches.size()};
+    known_ = losses_from(request_.resume, state_.identity);
+    std::optional<MixChoices> choices = estimated_choices(subject, study);
     tuning_.estimates_s = now_s() - begin_s_;
-    std::optional<MixChoices> choices;
-    if (is_measured && !is_set(callbacks_.interrupted)) choices = choices_of(subject, request_.aim, study);
     if (!choices) {
       tuning_.is_partial = true;
       return;
     }
     tuning_.parts = choices->parts.size();
-    const std::string identity = identity_of(study);
-    MeasuredLosses known = losses_from(request_.resume, identity);
-    double kept_s = now_s();
+    const double search_begin_s = now_s();
+    const double end_s =
+        std::max(begin_s_ + request_.seconds - end_part_s, search_begin_s + least_search_share * request_.seconds);
+    double kept_s = 0;  // What the estimates measured is kept with the first mixes.
     const auto keep = [&] {
       if (request_.resume.empty() || now_s() - kept_s < keep_every_s) return;
-      write_losses(request_.resume, identity, known);
+      write_losses(request_.resume, state_, known_);
       kept_s = now_s();
     };
-    const double end_s = begin_s_ + request_.seconds;
-    const double search_begin_s = now_s();
-    tuning_.tried = search_mixes(subject, *choices, {request_, end_s, known, keep});
+    tuning_.tried = search_mixes(subject, *choices, {request_, end_s, known_, keep});
     tuning_.search_s = now_s() - search_begin_s;
     tuning_.is_partial = is_set(callbacks_.interrupted) || now_s() > end_s;
-    if (!request_.resume.empty()) write_losses(request_.resume, identity, known);
+    if (!request_.resume.empty()) write_losses(request_.resume, state_, known_);
+  }
+
+  void end_early(const StudiedModel& subject) {
+    tuning_.is_partial = true;
+    tuning_.searched_on = searched_words(subject);
+  }
+
+  static std::string searched_words(const StudiedModel& subject) {
+    return fmt::format("{}, the first {} rows", subject.set.data, row_count(subject.set));
+  }
+
+  void leave_out(StudiedModel& subject, ModelSensitivity& study) {
+    const std::vector<LeftOut> found = drop_useless_rows(subject, request_.aim, study);
+    tuning_.left_out.insert(tuning_.left_out.end(), found.begin(), found.end());
+  }
+
+  /// Cuts what is scored to what the budget has room for, but for rows that were asked for or that an earlier run
+  /// searched on. Returns what the end will take, s.
+  double fit_to_budget(StudiedModel& subject, std::optional<std::size_t> searched_before, QualitySet& held_out,
+                       const ModelSensitivity& study) {
+    double end_part_s = 0;
+    auto& batches = subject.set.batches;
+    if (!subject.rows.empty()) {
+      const ScoredBatches scored = batches_within(request_, subject, held_out, study, most_finalists + most_beyond);
+      end_part_s = scored.end_s;
+      held_out.batches.resize(scored.held_out);
+      const bool is_asked = request_.search_rows > 0;
+      if (searched_before || !is_asked)
+        batches.resize(std::min(batches.size(), searched_before.value_or(scored.searched)));
+    }
+    tuning_.searched_on = searched_words(subject);
+    return end_part_s;
+  }
+
+  /// Absent after an interrupt.
+  std::optional<MixChoices> estimated_choices(StudiedModel& subject, ModelSensitivity& study) {
+    if (!measure_whole(subject, known_, study)) return std::nullopt;
+    leave_out(subject, study);
+    study_units(subject, study);
+    if (is_set(callbacks_.interrupted)) return std::nullopt;
+    return choices_of(subject, request_.aim, study, known_);
   }
 
   std::string identity_of(const ModelSensitivity& study) const {
@@ -350,6 +403,8 @@ class Tuner {
   const double begin_s_;
   SensitivityRequest sensitivity_;
   Tuning tuning_;
+  TuneState state_;
+  MeasuredLosses known_;
   int mixes_ = 0;
 };
 

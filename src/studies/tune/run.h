@@ -11,6 +11,7 @@
 #include "results/document.h"
 #include "results/record.h"
 #include "studies/sensitivity/run.h"
+#include "studies/tune/budget.h"
 #include "studies/tune/request.h"
 #include "studies/tune/search.h"
 #include "tensor/recipe.h"
@@ -39,7 +40,9 @@ struct Tuning {
   std::vector<TunePoint> points = {};
   std::optional<std::size_t> best = {};  ///< Of `points`; absent: none passed.
   bool is_partial = false;               ///< The budget or an interrupt ended the search.
-  double estimates_s = 0;                ///< What costs, errors and gradients took.
+  std::vector<LeftOut> left_out = {};    ///< Rows that no layer was given.
+  double budget_s = 0;
+  double estimates_s = 0;  ///< What costs, errors and gradients took.
   double search_s = 0;
 };
 
@@ -62,6 +65,14 @@ void describe(const Tuning& tuning, Document& document);
 /// What an earlier run of the same identity left in the file; nothing where there is none. Throws a user error for
 /// a file that is no such state.
 MeasuredLosses losses_from(const std::filesystem::path& file, const std::string& identity);
-void write_losses(const std::filesystem::path& file, const std::string& identity, const MeasuredLosses& losses);
+/// `batches`: that mixes are searched on.
+struct TuneState {
+  std::string identity = {};
+  std::size_t batches = 0;
+};
+void write_losses(const std::filesystem::path& file, const TuneState& state, const MeasuredLosses& losses);
+/// Of an earlier run's state, so that the next one searches on as many; absent where there is no file. Throws as
+/// losses_from.
+std::optional<std::size_t> searched_batches_in(const std::filesystem::path& file);
 
 }  // namespace assay

@@ -146,6 +146,30 @@ TEST_F(Tune, MeasuresNothingAgainThatItsStateHolds) {
   EXPECT_THROW(document(), Error) << "of other rows";
 }
 
+/// int8 and int8-weights are as large, and the one that keeps activations loses less.
+TEST_F(Tune, LeavesOutWhatAnotherRowBeats) {
+  const Document found = document();
+  EXPECT_NE(found.sentences.front().texts[1].find("No layer was given int8 (int8-weights is"), std::string::npos)
+      << found.sentences.front().texts[1];
+  const Table& points = table(found, "points");
+  EXPECT_TRUE(std::none_of(points.rows.begin(), points.rows.end(), [&](const std::vector<Table::Cell>& row) {
+    return std::get<std::string>(cell(points, row, "precision")) == "int8";
+  }));
+}
+
+/// However short it is: something is searched on, something is held out, and an answer comes.
+TEST_F(Tune, CutsWhatIsScoredToTheBudget) {
+  request_.search_rows = 0;
+  request_.seconds = 1e-6;
+  const Document found = document();
+  EXPECT_NE(found.sentences.front().texts[0].find("Take "), std::string::npos) << found.sentences.front().texts[0];
+  request_.seconds = 20;
+  request_.resume = folder_.path() / "long.json";
+  document();
+  request_.seconds = 1e-6;
+  EXPECT_NO_THROW(document()) << "goes on with as many rows, whatever its budget";
+}
+
 TEST_F(Tune, SaysWhereNoRowIsLeftToScore) {
   request_.search_rows = rows;
   try {

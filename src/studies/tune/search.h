@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +13,6 @@
 #include "tensor/recipe.h"
 
 namespace assay {
-
-/// Measured losses by the text of a recipe, so that a search that is resumed measures no mix twice.
-using MeasuredLosses = std::map<std::string, UnitQuality>;
 
 /// A mix that was measured whole on the search's rows.
 struct TriedMix {

@@ -21,7 +21,7 @@ namespace assay {
 namespace {
 
 constexpr std::size_t largest_state = std::size_t{256} << 20;
-constexpr const char* state_schema = "assay-tune-state-1";
+constexpr const char* state_schema = "assay-tune-state-2";
 
 Json change_json(const std::optional<Change>& change) {
   if (!change) return nullptr;
@@ -96,10 +96,19 @@ MeasuredLosses losses_from(const std::filesystem::path& file, const std::string&
   return losses;
 }
 
-void write_losses(const std::filesystem::path& file, const std::string& identity, const MeasuredLosses& losses) {
+std::optional<std::size_t> searched_batches_in(const std::filesystem::path& file) {
+  if (file.empty() || !is_there(file)) return std::nullopt;
+  const Json json = state_json(file);
+  if (text_of(json, "schema") != state_schema) fail_user("{}: is no state of 'assay tune'", file.string());
+  if (!json.contains("batches") || !json.at("batches").is_number_unsigned()) fail_damaged(file, "it lacks 'batches'");
+  return json.at("batches").get<std::size_t>();
+}
+
+void write_losses(const std::filesystem::path& file, const TuneState& state, const MeasuredLosses& losses) {
   Json mixes = Json::object();
   for (const auto& [recipe, loss] : losses) mixes[recipe] = loss_json(loss);
-  const Json json = {{"schema", state_schema}, {"identity", identity}, {"mixes", std::move(mixes)}};
+  const Json json = {
+      {"schema", state_schema}, {"identity", state.identity}, {"batches", state.batches}, {"mixes", std::move(mixes)}};
   write_file_atomically(file, json.dump(1) + "\n");
 }
 

@@ -23,7 +23,7 @@ class TuneState : public testing::Test {
     UnitQuality loss;
     loss.kl = {0.25, Interval{0.125, 0.5}};
     loss.delta_nll = Change{-0.5};
-    write_losses(file_, tuning_identity, {{"a = \"int8\"\n", loss}, {"b = \"int8\"\n", loss}});
+    write_losses(file_, {tuning_identity, 3}, {{"a = \"int8\"\n", loss}, {"b = \"int8\"\n", loss}});
   }
   /// Of the state with `part` replaced, behind the file's name.
   std::string fault(const std::string& part, const std::string& by) const {
@@ -46,6 +46,8 @@ class TuneState : public testing::Test {
 TEST_F(TuneState, IsReadAsItWasWritten) {
   const MeasuredLosses read = losses_from(file_, tuning_identity);
   ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(searched_batches_in(file_), 3U);
+  EXPECT_FALSE(searched_batches_in(folder_.path() / "absent.json"));
   const UnitQuality& loss = read.begin()->second;
   EXPECT_EQ(loss.kl.value, 0.25);
   EXPECT_EQ(loss.kl.interval->high, 0.5);
@@ -61,7 +63,7 @@ TEST_F(TuneState, ThatIsDamagedSaysInWhat) {
   EXPECT_EQ(fault_of(whole.substr(0, whole.size() / 2)), damaged("it is no JSON, or not all of it"));
   EXPECT_EQ(fault_of(""), damaged("it is no JSON, or not all of it"));
   EXPECT_EQ(fault_of("[1]"), "is no state of 'assay tune'");
-  EXPECT_EQ(fault("assay-tune-state-1", "assay-tune-state-9"), "is no state of 'assay tune'");
+  EXPECT_EQ(fault("assay-tune-state-2", "assay-tune-state-9"), "is no state of 'assay tune'");
   EXPECT_EQ(fault("\"identity\"", "\"idea\""), damaged("it lacks 'identity'"));
   EXPECT_EQ(fault("\"mixes\"", "\"mixed\""), damaged("it lacks 'mixes'"));
   EXPECT_EQ(fault("0.25", "\"much\""), damaged("of mix 1 of 2 it lacks a loss"));
