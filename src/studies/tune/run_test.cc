@@ -159,6 +159,13 @@ TEST_F(Tune, LeavesOutWhatAnotherRowBeats) {
 
 /// However short it is: something is searched on, something is held out, and an answer comes.
 TEST_F(Tune, CutsWhatIsScoredToTheBudget) {
+  constexpr std::int64_t more_rows = 32;
+  std::vector<std::int32_t> ids;
+  ids.reserve(more_rows * seq);
+  for (std::int32_t i = 0; i < more_rows * seq; ++i) ids.push_back((i * 31 + i * i * 7) % 60 + 1);
+  const TemporaryFolder more;
+  write_npy(more.path() / "input_ids.npy", NpyType::s32, {more_rows, seq}, std::as_bytes(std::span(ids)));
+  request_.data = more.path();
   request_.search_rows = 0;
   request_.seconds = 1e-6;
   const Document found = document();
