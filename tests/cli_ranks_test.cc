@@ -87,7 +87,7 @@ TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
   EXPECT_LT(sent[3], sent[6]);
   constexpr double embedding_bytes = 10000.0 * 768 * sizeof(float);
   EXPECT_GE(sent[7], 4095 * embedding_bytes) << "its owner hands it to all others";
-  EXPECT_LT(sent[1], 1.1 * sent[0]) << "two ranks own about half each";
+  EXPECT_NEAR(sent[1], 1.25 * sent[0], 0.02 * sent[0]) << "two ranks own half each; of a share half goes to the other";
   EXPECT_GE(step[0], 400);
   EXPECT_LE(step[0], step[6]);
   EXPECT_NE(outcome.out.find("Times are predicted, not measured"), std::string::npos) << outcome.out;

@@ -52,8 +52,9 @@ void add_exchange(RankCell& one, const ReduceTraffic& traffic, const TrainingPro
     return;
   }
   const std::int64_t others = one.ranks - 1;
-  one.reduced_bytes = traffic.one_way_bytes + traffic.one_way_bytes / others;
-  one.last_bucket_bytes = traffic.last_bucket_bytes + traffic.last_bucket_bytes / others;
+  // Of the equal share that a rank has summed, what others own goes to them: on the mean (N - 1) / N of it.
+  one.reduced_bytes = traffic.one_way_bytes + traffic.one_way_bytes / one.ranks;
+  one.last_bucket_bytes = traffic.last_bucket_bytes + traffic.last_bucket_bytes / one.ranks;
   one.handed_out_bytes = most_parameter_bytes(programs, one.ranks) * others;
 }
 
