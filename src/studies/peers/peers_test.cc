@@ -81,7 +81,8 @@ TEST(Peers, WorkersFindTheModulesThatTheyImport) {
   std::set<std::string> names;
   for (const WorkerFile& file : worker_files) names.insert(file.name);
   for (const Peer& peer : peers()) {
-    if (peer.environment != nullptr) EXPECT_TRUE(names.contains(fmt::format("{}.py", peer.worker))) << peer.name;
+    if (peer.environment == nullptr) continue;
+    EXPECT_TRUE(names.contains(fmt::format("{}.py", peer.worker))) << peer.name;
   }
   const auto is_known = [&](const std::string& text, const std::string& named) {
     return !text.starts_with("openvino_") || named == "openvino_telemetry" || names.contains(named + ".py");
