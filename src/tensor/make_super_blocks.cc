@@ -330,12 +330,12 @@ void make_lines(const float* x, CodeRange range, std::size_t fifth_bits_at, std:
 // ---- Q6_K: the scale of a group is d s, s of eight bits with a sign ----
 
 constexpr std::size_t signed_groups = 16;
-constexpr std::size_t signed_values = 16;
+constexpr std::size_t values_of_signed_set = 16;
 constexpr std::size_t signed_sets = signed_groups / lanes;
 constexpr CodeRange six_bit_codes{-32, 31};
 constexpr float most_scale = 127;
 
-using SignedValues = std::array<std::array<Four, signed_values>, signed_sets>;
+using SignedValues = std::array<std::array<Four, values_of_signed_set>, signed_sets>;
 
 /// Without a minimum; the scale may be negative, since there is one code more below zero than above.
 Four signed_scales(Values x) {
@@ -428,13 +428,13 @@ void make_q6_k(const float* x, std::byte* block) {
   }
   SignedValues values;
   for (std::size_t set = 0; set < signed_sets; ++set)
-    values[set] = side_by_side<signed_values>(x + set * lanes * signed_values);
+    values[set] = side_by_side<values_of_signed_set>(x + set * lanes * values_of_signed_set);
   const CodedScales coded = coded_scales(values);
   put_half(coded.unit, 208, block);
   SuperCodes codes;
   for (std::size_t set = 0; set < signed_sets; ++set) {
     const Lines lines{to_f32(coded.unit) * coded.scales[set], Four{}};
-    put_codes(lines, six_bit_codes, values[set], set * lanes * signed_values, codes);
+    put_codes(lines, six_bit_codes, values[set], set * lanes * values_of_signed_set, codes);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       const auto scale = static_cast<std::int8_t>(coded.scales[set][lane]);
       block[192 + set * lanes + lane] = static_cast<std::byte>(scale);

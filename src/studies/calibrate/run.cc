@@ -485,7 +485,7 @@ HeadTable settled_head(const Model& tied, WeightChanges& changes) {
   return HeadTable::shared;
 }
 
-std::string words_of(const CalibrationRequest& request, const Calibration& found, const std::string& data) {
+std::string method_words(const CalibrationRequest& request, const Calibration& found, const std::string& data) {
   return fmt::format(
       "SmoothQuant by place for {}, factors by descent and least error of its own kernels, codes with error feedback "
       "(GPTQ), {}bias correction{}; {}",
@@ -530,7 +530,7 @@ Calibration calibrate(const Model& asked, const CalibrationRequest& request, con
   if (apart) result.head = settled_head(asked, *result.changes);
   if (row.row.scheme == Scheme::static_int8)
     result.scales = std::make_shared<ActivationScales>(scales_of(subject.built, places, result.places));
-  result.words = words_of(request, result, calibration_words(set));
+  result.words = method_words(request, result, calibration_words(set));
   return result;
 }
 
