@@ -72,8 +72,6 @@ class LedgerRow(JsonObject):
 class Record(JsonObject):
     """One measurement: what was measured, on what, what came out, and how far it can be trusted."""
 
-    optional: ClassVar[frozenset[str]] = frozenset(("attention_ms", "other_kernels_ms", "outside_kernels_ms", "products_ms",))
-
     model: str | None = None
     """Name or path of the model, as asked."""
 
