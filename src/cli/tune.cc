@@ -74,8 +74,9 @@ void add_limits(CLI::App& command, TuneCommand& options) {
 
 void add_search_options(CLI::App& command, TuneRequest& request) {
   static const std::map<std::string, Aim> aims = {
-      {"latency", Aim::latency}, {"decode", Aim::decode}, {"bytes", Aim::bytes}};
-  add_choice(command, "--minimise", request.aim, aims, "what is to be small within the limit (default latency)");
+      {"latency", Aim::latency}, {"decode", Aim::decode}, {"energy", Aim::energy}, {"bytes", Aim::bytes}};
+  add_choice(command, "--minimise", request.aim, aims,
+             "what is to be small within the limit (default latency); energy needs a meter");
   command.add_option("--precision", request.precisions, "that layers may have (default: all that are native here)")
       ->delimiter(',');
   command.add_option("--budget", request.seconds, "of all of it: 600, 90s, 10m, 1h (default 10m)")
@@ -107,7 +108,8 @@ void add_data_options(CLI::App& command, TuneRequest& request) {
 
 void add_tune(CLI::App& program, Action& action) {
   const auto options = std::make_shared<TuneCommand>();
-  CLI::App& command = *program.add_subcommand("tune", "Find the fastest or smallest mix of precisions within a limit");
+  CLI::App& command =
+      *program.add_subcommand("tune", "Find the fastest, smallest or thriftiest mix of precisions within a limit");
   command.footer("example: assay tune smollm2-135m --max-kl 0.01 --minimise latency --budget 10m --out mix.toml");
   command.add_option("model", options->request.model, "folder, .gguf file, cached model or preset")->required();
   add_limits(command, *options);

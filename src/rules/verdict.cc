@@ -94,6 +94,13 @@ std::vector<VerdictCell> verdict_cells(std::span<const std::string> rows, std::s
   return cells;
 }
 
+std::string energy_doubt(const Record& record, std::span<const Finding> findings) {
+  VerdictRow row{.name = record.setting.precision};
+  fill(row, record, findings);
+  const std::string lacking = aim_named("energy").lacks(row);
+  return lacking.empty() ? row.unusable : lacking;
+}
+
 std::vector<std::string> verdict_rows(std::span<const std::string> asked) {
   std::vector<std::string> rows;
   for (const std::string& word : asked) {

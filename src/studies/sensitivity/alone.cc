@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "program/builder.h"
 #include "program/passes.h"
+#include "studies/sensitivity/energy.h"
 #include "studies/sensitivity/run.h"
 
 namespace assay {
@@ -75,70 +75,29 @@ std::vector<NamedValue> inputs_of_layer(const Program& built, const ModelUnit& u
   return read;
 }
 
-/// fp32's inputs of all linear layers, from one run of a program that keeps them.
-class LayerInputs {
- public:
-  explicit LayerInputs(const StudiedModel& subject) : batch_(beginning(subject.set.batches.front())) {
-    Program program = subject.built;
-    std::vector<std::string> kept;
-    for (const ModelUnit& unit : subject.units) {
-      if (!unit.is_linear()) continue;
-      for (NamedValue& read : inputs_of_layer(program, unit)) {
-        kept.push_back(read.name);
-        program.outputs.push_back(std::move(read));
-      }
-    }
-    EngineOptions engine = subject.request.engine;
-    instance_ = std::make_unique<Instance>(assign_dtypes(program, subject.fp32), subject.fp32, subject.model.weights,
-                                           find_backend(engine.device), subject.facts);
-    instance_->borrow_from(*subject.base);
-    PlanOptions options{.extent = batch_.extent,
-                        .mask = batch_.mask.empty() ? AttentionMask::absent : AttentionMask::given};
-    options.outputs.insert(options.outputs.end(), kept.begin(), kept.end());
-    plan_ = std::make_unique<Plan>(*instance_, options);
-    plan_->set_inputs(batch_.ids, batch_.mask, batch_.token_types);
-    plan_->run();
+Tensor rows_kept(const Tensor& all, const std::vector<std::uint8_t>& mask) {
+  const std::int64_t width = all.shape().back();
+  const auto rows = static_cast<std::size_t>(all.count() / width);
+  const auto kept = mask.empty() ? static_cast<std::int64_t>(rows)
+                                 : static_cast<std::int64_t>(mask.size()) - std::count(mask.begin(), mask.end(), 0);
+  Tensor real(DType::f32, {kept, width});
+  float* to = real.as<float>();
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (!mask.empty() && mask[row] == 0) continue;
+    const float* from = all.as<float>() + row * static_cast<std::size_t>(width);
+    to = std::copy(from, from + width, to);
   }
+  return real;
+}
 
-  const QualityBatch& batch() const { return batch_; }
-  /// Of every row, padding too.
-  LayerInput whole_input_of(const ModelUnit& unit) const {
-    return {copy(plan_->output_f32(unit.name), {}), offsets_of(unit)};
+std::vector<const ModelUnit*> linear_units(const StudiedModel& subject) {
+  std::vector<const ModelUnit*> layers;
+  layers.reserve(subject.units.size());
+  for (const ModelUnit& unit : subject.units) {
+    if (unit.is_linear()) layers.push_back(&unit);
   }
-  /// Rows of real tokens; a classifier's rows all are, and of experts' padding stays, since a group holds both.
-  LayerInput input_of(const ModelUnit& unit) const {
-    LayerInput whole = whole_input_of(unit);
-    const bool by_token = whole.offsets.empty() && whole.x.shape()[0] == std::ssize(batch_.mask);
-    if (by_token) whole.x = copy(whole.x, batch_.mask);
-    return whole;
-  }
-
- private:
-  std::vector<std::int32_t> offsets_of(const ModelUnit& unit) const {
-    if (unit.weights.size() < 2) return {};
-    const Tensor wide = plan_->output_f32(offsets_name(unit));
-    return {wide.as<float>(), wide.as<float>() + wide.count()};
-  }
-
-  static Tensor copy(const Tensor& all, const std::vector<std::uint8_t>& mask) {
-    const std::int64_t width = all.shape().back();
-    const auto rows = static_cast<std::size_t>(all.count() / width);
-    const auto kept = mask.empty() ? static_cast<std::int64_t>(rows)
-                                   : static_cast<std::int64_t>(mask.size()) - std::count(mask.begin(), mask.end(), 0);
-    Tensor real(DType::f32, {kept, width});
-    float* to = real.as<float>();
-    for (std::size_t row = 0; row < rows; ++row) {
-      if (!mask.empty() && mask[row] == 0) continue;
-      const float* from = all.as<float>() + row * static_cast<std::size_t>(width);
-      to = std::copy(from, from + width, to);
-    }
-    return real;
-  }
-
-  QualityBatch batch_;
-  std::unique_ptr<Instance> instance_;
-  std::unique_ptr<Plan> plan_;
-};
+  return layers;
+}
 
 std::span<const float> values_in(const Tensor& tensor) {
   return {tensor.as<float>(), static_cast<std::size_t>(tensor.count())};
@@ -163,31 +122,6 @@ LayerError error_of_layer(const StudiedModel& subject, const Node& linear, const
 /// Whether each weight has its scales behind it.
 bool has_scales(const Node& node) {
   return node.operation == &op::quantized_linear || node.operation == &op::expert_quantized_linear;
-}
-
-double energy_window_s(const Power& power) {
-  constexpr double least_window_s = 0.2;
-  return std::max(least_window_s, shortest_window_s(power.source.meter->facts(), power.idle ? power.idle->watts : 0));
-}
-
-/// Joules of one run: repeated in a window that is long enough for the meter.
-Joules joules_of(const Power& power, const std::function<void()>& run) {
-  EnergyMeter& meter = *power.source.meter;
-  const double window_s = energy_window_s(power);
-  run();
-  EnergySum sum;
-  const double begin_missed_j = meter.missed_j();
-  const double begin_j = meter.read_j();
-  const double begin_s = now_s();
-  double elapsed_s = 0;
-  for (; elapsed_s < window_s; elapsed_s = now_s() - begin_s) {
-    run();
-    ++sum.runs;
-  }
-  sum.add(meter.facts(), meter.read_j() - begin_j, elapsed_s, meter.missed_j() - begin_missed_j);
-  if (sum.joules <= 0) fail_lacking("{}: stood still over a window of {:.2g} s", power.source.words, elapsed_s);
-  const auto runs = static_cast<double>(sum.runs);
-  return {sum.joules / runs, sum.uncertainty_j / runs};
 }
 
 /// What layers and whole runs take, by the meter, as long as it answers.
@@ -258,6 +192,42 @@ std::vector<float> values_of_rows(const BlockFormat& format, const HeldConstant&
 }
 
 }  // namespace
+
+LayerInputs::LayerInputs(const StudiedModel& subject, QualityBatch batch, const std::vector<const ModelUnit*>& layers)
+    : batch_(std::move(batch)) {
+  Program program = subject.built;
+  PlanOptions options{.extent = batch_.extent,
+                      .mask = batch_.mask.empty() ? AttentionMask::absent : AttentionMask::given};
+  for (const ModelUnit* unit : layers) {
+    for (NamedValue& read : inputs_of_layer(program, *unit)) {
+      options.outputs.push_back(read.name);
+      program.outputs.push_back(std::move(read));
+    }
+  }
+  instance_ = std::make_unique<Instance>(assign_dtypes(program, subject.fp32), subject.fp32, subject.model.weights,
+                                         find_backend(subject.request.engine.device), subject.facts);
+  instance_->borrow_from(*subject.base);
+  plan_ = std::make_unique<Plan>(*instance_, options);
+  plan_->set_inputs(batch_.ids, batch_.mask, batch_.token_types);
+  plan_->run();
+}
+
+LayerInput LayerInputs::whole_input_of(const ModelUnit& unit) const {
+  return {rows_kept(plan_->output_f32(unit.name), {}), offsets_of(unit)};
+}
+
+LayerInput LayerInputs::input_of(const ModelUnit& unit) const {
+  LayerInput whole = whole_input_of(unit);
+  const bool by_token = whole.offsets.empty() && whole.x.shape()[0] == std::ssize(batch_.mask);
+  if (by_token) whole.x = rows_kept(whole.x, batch_.mask);
+  return whole;
+}
+
+std::vector<std::int32_t> LayerInputs::offsets_of(const ModelUnit& unit) const {
+  if (unit.weights.size() < 2) return {};
+  const Tensor wide = plan_->output_f32(offsets_name(unit));
+  return {wide.as<float>(), wide.as<float>() + wide.count()};
+}
 
 const Node& linear_at(const Program& built, const std::string& path) {
   const auto found = std::find_if(built.nodes.begin(), built.nodes.end(), [&](const Node& node) {
@@ -353,7 +323,7 @@ Outliers outliers_of(std::span<const float> values) {
 }
 
 void measure_layers(const StudiedModel& subject, const Power& power, ModelSensitivity& study) {
-  const LayerInputs inputs(subject);
+  const LayerInputs inputs(subject, beginning(subject.set.batches.front()), linear_units(subject));
   study.energy_words = power.source.words;
   LayerEnergy energy(subject, power, study);
   energy.say_forecast();

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/plan.h"
 #include "studies/sensitivity/run.h"
 
 namespace assay {
@@ -12,6 +13,25 @@ namespace assay {
 struct LayerInput {
   Tensor x;                                ///< (rows, width), f32
   std::vector<std::int32_t> offsets = {};  ///< (experts + 1), or none
+};
+
+/// fp32's inputs of some linear layers on a batch, from one run of a program that keeps them.
+class LayerInputs {
+ public:
+  LayerInputs(const StudiedModel& subject, QualityBatch batch, const std::vector<const ModelUnit*>& layers);
+
+  const QualityBatch& batch() const { return batch_; }
+  /// Of every row, padding too.
+  LayerInput whole_input_of(const ModelUnit& unit) const;
+  /// Rows of real tokens; a classifier's rows all are, and of experts' padding stays, since a group holds both.
+  LayerInput input_of(const ModelUnit& unit) const;
+
+ private:
+  std::vector<std::int32_t> offsets_of(const ModelUnit& unit) const;
+
+  QualityBatch batch_;
+  std::unique_ptr<Instance> instance_;
+  std::unique_ptr<Plan> plan_;
 };
 
 /// One linear layer, or one over experts, as a program of its own, in one precision, with the model's weights.

@@ -40,6 +40,8 @@ struct UnitCost {
   double fp32_bytes = 0;  ///< Of its weights as stored.
   double low_bytes = 0;
   double read_bytes = 0;  ///< Read and written by a run in the low precision.
+  double fp32_j = 0;      ///< Joules of a run in fp32, and
+  double low_j = 0;       ///< of one in the low precision; 0 where energy.h's functions metered none.
 };
 
 /// A linear layer alone, on what reaches it in fp32.

@@ -17,6 +17,7 @@
 #include "model/random_weights.h"
 #include "model/testing.h"
 #include "studies/sensitivity/alone.h"
+#include "studies/sensitivity/energy.h"
 #include "studies/shared/energy_testing.h"
 
 namespace assay {
@@ -214,6 +215,32 @@ TEST_F(Sensitivity, EnergyOfLayersStandsBesideThatOfAWholeRun) {
   EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& sentence) {
     return sentence.find("energy of 15 layers in windows of") != std::string::npos;
   })) << "how long that takes is said before";
+}
+
+TEST_F(Sensitivity, JoulesAreCostsOfFp32AndEachRowAlikeForLayersOfOneShape) {
+  const RunningPackage package(2, 5);
+  request_.precisions = {"int8", "int8-weights"};
+  request_.by = {"layer"};
+  request_.energy.meters.name = "rapl";
+  const Model model = open_model(request_.models.front(), {});
+  const MachineFacts machine = read_machine_facts({.max_isa = "avx2", .threads = 2, .root = "/"});
+  const StudyCallbacks callbacks;
+  const StudiedModel subject = studied_model(request_, model, set_for(model, request_, 0), machine, callbacks);
+  ModelSensitivity study = empty_study(subject);
+  const Power power = find_power(energy_on("cpu", package.root(), request_.energy));
+  const QualityBatch& batch = subject.set.batches.front();
+  measure_costs(subject, batch, study);
+  measure_whole_energy(subject, batch, power, study);
+  measure_energy_of_layers(subject, batch, power, study);
+  for (const UnitRow& row : study.rows_by_unit) {
+    const bool is_metered = row.unit.is_linear() || row.unit.kind == UnitKind::whole;
+    EXPECT_EQ(row.cost->fp32_j > 0, is_metered) << row.unit.name;
+    EXPECT_EQ(row.cost->low_j > 0, is_metered) << row.unit.name;
+  }
+  const auto cost = [&](const char* unit, const char* precision) { return *study.find(unit, precision)->cost; };
+  EXPECT_EQ(cost("layers.0.attn.q_proj", "int8").low_j, cost("layers.1.attn.q_proj", "int8").low_j);
+  EXPECT_NE(cost("layers.0.attn.q_proj", "int8").low_j, cost("layers.0.mlp.down_proj", "int8").low_j);
+  EXPECT_EQ(cost("layers.0.attn.q_proj", "int8").fp32_j, cost("layers.0.attn.q_proj", "int8-weights").fp32_j);
 }
 
 TEST_F(Sensitivity, AMeterThatStopsTakesNoOtherFigureWithIt) {

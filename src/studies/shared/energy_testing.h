@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,18 +18,20 @@
 
 namespace assay {
 
-/// A powercap tree with one package whose counter runs at so many watts while the object lives.
+/// A powercap tree with one package whose counter runs while the object lives: at so many watts, and so many more for
+/// each processor that this process keeps busy.
 class RunningPackage {
  public:
-  explicit RunningPackage(double watts) {
+  explicit RunningPackage(double watts, double watts_a_processor = 0) {
     tree_.write(zone + "name", "package-0\n");
     tree_.write(zone + "max_energy_range_uj", "1000000000000\n");
     tree_.write(zone + "constraint_0_power_limit_uw", "10000000\n");
     write_counter(0);
-    counter_ = std::thread([this, watts] {
+    counter_ = std::thread([this, watts, watts_a_processor] {
       const double begin_s = now_s();
       while (!stop_) {
-        write_counter(watts * (now_s() - begin_s) * 1e6);
+        const double busy_s = static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+        write_counter((watts * (now_s() - begin_s) + watts_a_processor * busy_s) * 1e6);
         std::this_thread::sleep_for(std::chrono::microseconds(500));
       }
     });

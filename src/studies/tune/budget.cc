@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "studies/tune/aims.h"
 
 namespace assay {
 namespace {
@@ -20,15 +21,13 @@ const UnitRow& whole_of(const StudiedModel& subject, const ModelSensitivity& stu
   return study.rows_by_unit[(row + 1) * subject.units.size() - 1];
 }
 
-/// Of the whole model, in ms or bytes.
+/// Of the whole model, in the aim's unit.
 double whole_cost(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, std::size_t row) {
-  const UnitCost& cost = *whole_of(subject, study, row).cost;
-  return aim == Aim::bytes ? cost.low_bytes : cost.low_ms;
+  return (*whole_of(subject, study, row).cost).*facts_of(aim).low;
 }
 
 double fp32_cost(const StudiedModel& subject, const ModelSensitivity& study, Aim aim) {
-  const UnitCost& cost = *whole_of(subject, study, 0).cost;
-  return aim == Aim::bytes ? cost.fp32_bytes : cost.fp32_ms;
+  return (*whole_of(subject, study, 0).cost).*facts_of(aim).fp32;
 }
 
 /// Absent where it is not measured.
@@ -40,9 +39,9 @@ std::optional<double> whole_kl(const StudiedModel& subject, const ModelSensitivi
 
 /// Why the row cannot help; empty where it can.
 std::string reason_against(const StudiedModel& subject, Aim aim, const ModelSensitivity& study, std::size_t row) {
-  const char* const better = aim == Aim::bytes ? "smaller" : "faster";
+  const AimFacts& facts = facts_of(aim);
   const double cost = whole_cost(subject, study, aim, row);
-  if (cost >= fp32_cost(subject, study, aim)) return fmt::format("no {} than fp32", better);
+  if (cost >= fp32_cost(subject, study, aim)) return fmt::format("no {} than fp32", facts.better);
   const std::optional<double> kl = whole_kl(subject, study, row);
   for (std::size_t other = 0; kl && other < subject.rows.size(); ++other) {
     const std::optional<double> other_kl = whole_kl(subject, study, other);
@@ -51,10 +50,7 @@ std::string reason_against(const StudiedModel& subject, Aim aim, const ModelSens
     const bool is_better = other_cost < cost || (other_cost == cost && (*other_kl < *kl || other < row));
     if (is_better && *other_kl <= *kl)
       return fmt::format("{} is {} and loses {}", subject.rows[other].name(),
-                         other_cost < cost   ? better
-                         : aim == Aim::bytes ? "as small"
-                                             : "as fast",
-                         *other_kl < *kl ? "less" : "no more");
+                         other_cost < cost ? facts.better : facts.as_good, *other_kl < *kl ? "less" : "no more");
   }
   return "";
 }

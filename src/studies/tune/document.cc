@@ -19,6 +19,7 @@
 #include "results/record.h"
 #include "results/table.h"
 #include "studies/sensitivity/run.h"
+#include "studies/tune/aims.h"
 #include "studies/tune/request.h"
 #include "studies/tune/run.h"
 #include "studies/tune/search.h"
@@ -27,17 +28,7 @@
 namespace assay {
 namespace {
 
-/// What stands of a point beside it.
-struct PointLine {
-  const Tuning* tuning;
-  const TunePoint* point;
-  const Record* record;  ///< Null: not timed.
-};
-using PointColumns = std::vector<ColumnOf<PointLine>>;
-
-const char* unit_for(Aim aim) {
-  return aim == Aim::bytes ? "bytes" : "ms";
-}
+using PointColumns = std::vector<ColumnOf<TimedPoint>>;
 
 Table::Cell change_cell(const std::optional<Change>& change) {
   if (!change) return Absent{"no labels"};
@@ -46,54 +37,57 @@ Table::Cell change_cell(const std::optional<Change>& change) {
 }
 
 /// Of the rows that the search did not see.
-ColumnOf<PointLine> loss_column(Table::Column column, std::optional<Change> (*figure)(const UnitQuality&)) {
+ColumnOf<TimedPoint> loss_column(Table::Column column, std::optional<Change> (*figure)(const UnitQuality&)) {
   column.notation = Notation::general;
   column.digits = 2;
   column.more_keys = {column.key + "_low", column.key + "_high"};
-  return {std::move(column), [figure](const PointLine& line) -> Table::Cell {
-            const std::optional<UnitQuality>& quality = line.point->held_out;
+  return {std::move(column), [figure](const TimedPoint& line) -> Table::Cell {
+            const std::optional<UnitQuality>& quality = line.point.held_out;
             if (!quality) return Absent{"not scored"};
             if (!quality->failure.empty()) return Absent{quality->failure};
             return change_cell(figure(*quality));
           }};
 }
 
-Table::Cell time_cell(const PointLine& line) {
-  if (line.record == nullptr) return Absent{"not timed"};
-  const Latency& latency = *line.record->latency;
-  return estimate_or_absent(latency.median_ms, latency.ci_low_ms, latency.ci_high_ms, "not timed");
-}
-
-Table::Cell speedup_cell(const PointLine& line) {
+Table::Cell speedup_cell(const TimedPoint& line) {
   if (line.record == nullptr || !line.record->speedup) return Absent{"not timed"};
   const Speedup& speedup = *line.record->speedup;
   return estimate_or_absent(speedup.speedup, speedup.speedup_low, speedup.speedup_high, "not timed");
 }
 
+ColumnOf<TimedPoint> energy_column() {
+  return {{.key = "energy_j",
+           .title = "energy",
+           .unit = "J",
+           .meaning = "of a sequence, gross, with the meter's bounds",
+           .spread = Spread::percent,
+           .more_keys = {"energy_j_low", "energy_j_high"}},
+          facts_of(Aim::energy).figure};
+}
+
 PointColumns point_columns(const Tuning& tuning) {
   PointColumns columns = {
       {{.key = "precision", .role = Table::Role::label},
-       [](const PointLine& line) -> Table::Cell { return line.point->precision; }},
+       [](const TimedPoint& line) -> Table::Cell { return line.point.precision; }},
       {{.key = "time_ms",
         .title = "time",
         .unit = "ms",
         .spread = Spread::percent,
         .more_keys = {"time_ms_low", "time_ms_high"}},
-       time_cell},
+       facts_of(Aim::latency).figure},
       {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
       {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes},
-       [](const PointLine& line) -> Table::Cell {
-         return line.point->model_bytes > 0 ? Table::Cell(line.point->model_bytes) : Table::Cell(Absent{"not scored"});
-       }},
+       facts_of(Aim::bytes).figure},
       {{.key = "searched_kl",
         .unit = "nats",
         .meaning = "on the search's rows",
         .notation = Notation::general,
         .digits = 2,
         .detail = Detail::details},
-       [](const PointLine& line) -> Table::Cell { return line.point->searched.kl.value; }},
+       [](const TimedPoint& line) -> Table::Cell { return line.point.searched.kl.value; }},
       loss_column({.key = "kl", .title = "KL", .unit = "nats"},
                   [](const UnitQuality& q) -> std::optional<Change> { return q.kl; })};
+  if (tuning.aim == Aim::energy) columns.insert(columns.begin() + 1, energy_column());
   const auto labelled = [](const TunePoint& point) { return point.searched.delta_nll.has_value(); };
   if (std::any_of(tuning.points.begin(), tuning.points.end(), labelled)) {
     columns.push_back(loss_column({.key = "delta_nll", .title = "loss", .unit = "nats", .sign = Sign::always},
@@ -101,18 +95,18 @@ PointColumns point_columns(const Tuning& tuning) {
     columns.push_back(loss_column({.key = "accuracy_change", .title = "accuracy", .sign = Sign::always},
                                   [](const UnitQuality& q) { return q.accuracy_change; }));
   }
-  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const PointLine& line) -> Table::Cell {
-                       if (!line.point->held_out) return Absent{"not scored"};
-                       return keeps_limit(*line.tuning, *line.point);
+  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const TimedPoint& line) -> Table::Cell {
+                       if (!line.point.held_out) return Absent{"not scored"};
+                       return keeps_limit(line.tuning, line.point);
                      }});
   return columns;
 }
 
-Table points_table(const Tuning& tuning, std::span<const Record> records) {
-  std::vector<PointLine> lines;
+Table points_table(const Tuning& tuning, const Document& timed) {
+  std::vector<TimedPoint> lines;
   lines.reserve(tuning.points.size());
   for (const TunePoint& point : tuning.points) {
-    lines.push_back({&tuning, &point, record_for(tuning, point.precision, records)});
+    lines.push_back(timed_point(tuning, point, timed));
   }
   Table table{.key = "points",
               .caption = "Uniform precisions and mixes",
@@ -120,16 +114,16 @@ Table points_table(const Tuning& tuning, std::span<const Record> records) {
   return filled(std::move(table), point_columns(tuning), lines);
 }
 
-Figure front_figure(const Tuning& tuning, std::span<const Record> records) {
+Figure front_figure(const Tuning& tuning, const Document& timed) {
   constexpr double least_kl = 1e-7;
   Figure figure{.kind = FigureKind::scatter,
                 .key = "front",
                 .caption = "What is lost, against what it takes",
-                .x = {.title = name(tuning.aim), .unit = unit_for(tuning.aim)},
+                .x = {.title = name(tuning.aim), .unit = facts_of(tuning.aim).unit},
                 .y = {.title = "KL(fp32 || this)", .unit = "nats", .scale = Figure::Scale::logarithmic}};
   figure.series = {{.name = "uniform"}, {.name = "mixes"}};
   for (const TunePoint& point : tuning.points) {
-    const std::optional<double> cost = cost_of(tuning, point, records);
+    const std::optional<double> cost = cost_of(tuning, point, timed);
     if (!cost || !point.held_out || !point.held_out->failure.empty()) continue;
     Figure::Point mark{.x = *cost, .y = std::max(point.held_out->kl.value, least_kl), .label = point.precision};
     if (const auto& interval = point.held_out->kl.interval) {
@@ -200,48 +194,93 @@ std::string kept_words(const Tuning& tuning, const TunePoint& point) {
   return value + (*worst <= tuning.limit.most ? ", and its whole interval keeps it" : "; its interval goes beyond it");
 }
 
-std::string cost_words(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes) return format_bytes(static_cast<double>(point.model_bytes)) + " of weights";
-  const Record* record = record_for(tuning, point.precision, records);
-  if (record == nullptr) return "not timed";
-  std::string words = fmt::format("{:.3g} ms", record->latency->median_ms.value_or(0));
-  if (record->speedup && record->speedup->speedup)
-    words += fmt::format(", {:.2f}x fp32's speed", *record->speedup->speedup);
-  return words;
+std::string time_words(const TimedPoint& point, double ms) {
+  const std::string words = fmt::format("{:.3g} ms", ms);
+  const Speedup& speedup = *point.record->speedup;
+  return speedup.speedup ? words + fmt::format(", {:.2f}x fp32's speed", *speedup.speedup) : words;
 }
 
-const TunePoint* best_uniform(const Tuning& tuning, std::span<const Record> records) {
+/// `tuning.points`: fp32 first.
+std::string energy_words(const Tuning& tuning, double joules, const Document& timed) {
+  const std::string words = fmt::format("{:.3g} J a sequence", joules);
+  const std::optional<double> fp32 = cost_of(tuning, tuning.points.front(), timed);
+  return fp32 ? words + fmt::format(", {:.2f} of fp32's", joules / *fp32) : words;
+}
+
+std::string cost_words(const Tuning& tuning, const TunePoint& point, const Document& timed) {
+  const std::optional<double> cost = cost_of(tuning, point, timed);
+  if (!cost) return "not timed";
+  switch (tuning.aim) {
+    case Aim::bytes:
+      return format_bytes(*cost) + " of weights";
+    case Aim::energy:
+      return energy_words(tuning, *cost, timed);
+    case Aim::latency:
+    case Aim::decode:
+      break;
+  }
+  return time_words(timed_point(tuning, point, timed), *cost);
+}
+
+/// Of points that keep the limit, why their cost is none; empty where all have one.
+std::string without_cost_words(const Tuning& tuning, const Document& timed) {
+  std::vector<std::string> points;
+  for (const TunePoint& point : tuning.points) {
+    const Table::Cell figure = facts_of(tuning.aim).figure(timed_point(tuning, point, timed));
+    const auto* absent = std::get_if<Absent>(&figure);
+    if (absent == nullptr || !keeps_limit(tuning, point)) continue;
+    points.push_back(fmt::format("{} ({})", point.precision, absent->reason));
+  }
+  return fmt::format("{}", fmt::join(points, ", "));
+}
+
+/// What two figures with bounds leave open.
+std::string open_words(const Tuning& tuning, const TunePoint& best, const TunePoint& other, const Document& timed) {
+  const Table::Cell a = facts_of(tuning.aim).figure(timed_point(tuning, best, timed));
+  const Table::Cell b = facts_of(tuning.aim).figure(timed_point(tuning, other, timed));
+  const auto* own = std::get_if<Estimate>(&a);
+  const auto* others = std::get_if<Estimate>(&b);
+  if (tuning.aim != Aim::energy || own == nullptr || others == nullptr || own->high < others->low) return "";
+  return " The meter's bounds do not tell the two apart.";
+}
+
+const TunePoint* best_uniform(const Tuning& tuning, const Document& timed) {
   const TunePoint* best = nullptr;
   for (const TunePoint& point : tuning.points) {
-    const std::optional<double> cost = cost_of(tuning, point, records);
+    const std::optional<double> cost = cost_of(tuning, point, timed);
     const bool is_candidate = !point.is_mix && cost && keeps_limit(tuning, point);
-    if (is_candidate && (best == nullptr || *cost < *cost_of(tuning, *best, records))) best = &point;
+    if (is_candidate && (best == nullptr || *cost < *cost_of(tuning, *best, timed))) best = &point;
   }
   return best;
 }
 
-std::string verdict_words(const Tuning& tuning, std::span<const Record> records) {
+std::string verdict_words(const Tuning& tuning, const Document& timed) {
   const std::string limit = limit_words(tuning.limit);
-  const bool is_scored = std::any_of(tuning.points.begin(), tuning.points.end(),
-                                     [](const TunePoint& point) { return point.held_out.has_value(); });
-  if (!is_scored) {
+  if (!is_scored(tuning)) {
     const bool has_one = best_tried(tuning) != nullptr;
     return fmt::format("Interrupted before anything was scored on rows that the search did not see: {} ({}).",
                        has_one ? "what is foretold to be cheapest of the mixes that keep the limit there is not checked"
                                : "no mix was found yet that keeps the limit",
                        limit);
   }
+  const std::string lacking = without_cost_words(tuning, timed);
+  if (!tuning.best && !lacking.empty())
+    return fmt::format("No advice for {}: of what keeps the limit ({}), none has a figure to go by: {}.",
+                       name(tuning.aim), limit, lacking);
   if (!tuning.best) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
   const TunePoint& best = tuning.points[*tuning.best];
-  std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, records),
+  std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, timed),
                                   kept_words(tuning, best), limit);
+  if (!lacking.empty()) words += fmt::format(" Not chosen from, without a figure to go by: {}.", lacking);
   if (!best.is_mix)
     return words +
            (tuning.tried.empty() ? " No mix was tried." : " No mix that was tried is cheaper within the limit.");
-  const TunePoint* const uniform = best_uniform(tuning, records);
+  const TunePoint* const uniform = best_uniform(tuning, timed);
   if (uniform == nullptr) return words + " No uniform precision keeps it.";
-  return words + fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
-                             cost_words(tuning, *uniform, records), kept_words(tuning, *uniform));
+  return words +
+         fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
+                     cost_words(tuning, *uniform, timed), kept_words(tuning, *uniform)) +
+         open_words(tuning, best, *uniform, timed);
 }
 
 std::string left_out_words(const Tuning& tuning) {
@@ -281,16 +320,16 @@ void describe(const Tuning& tuning, Document& document) {
   add_fact(document.subject.facts, {.key = "limit"}, limit_words(tuning.limit));
   add_fact(document.subject.facts, {.key = "searched_on"}, tuning.searched_on);
   add_fact(document.subject.facts, {.key = "scored_on"}, tuning.held_out_of);
-  std::vector<Table> tables = {points_table(tuning, document.records)};
+  std::vector<Table> tables = {points_table(tuning, document)};
   if (tuning.best && tuning.points[*tuning.best].is_mix) {
     tables.push_back(mix_table(tuning.points[*tuning.best]));
     tables.push_back(recipe_table(tuning.points[*tuning.best]));
   }
   document.tables.insert(document.tables.begin(), std::make_move_iterator(tables.begin()),
                          std::make_move_iterator(tables.end()));
-  document.figures.insert(document.figures.begin(), front_figure(tuning, document.records));
+  document.figures.insert(document.figures.begin(), front_figure(tuning, document));
   document.sentences.insert(document.sentences.begin(),
-                            {.texts = {verdict_words(tuning, document.records), search_words(tuning)}});
+                            {.texts = {verdict_words(tuning, document), search_words(tuning)}});
 }
 
 }  // namespace assay

@@ -14,6 +14,7 @@
 #include "studies/sensitivity/units.h"
 #include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
+#include "studies/tune/aims.h"
 #include "tensor/recipe.h"
 
 namespace assay {
@@ -27,8 +28,8 @@ const UnitRow& row_at(const StudiedModel& subject, const ModelSensitivity& study
 double cost_for(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, std::size_t row,
                 std::size_t unit) {
   const UnitCost& cost = *row_at(subject, study, std::max<std::size_t>(row, 1), unit).cost;
-  if (aim == Aim::bytes) return row == 0 ? cost.fp32_bytes : cost.low_bytes;
-  return row == 0 ? cost.fp32_ms : cost.low_ms;
+  const AimFacts& facts = facts_of(aim);
+  return row == 0 ? cost.*facts.fp32 : cost.*facts.low;
 }
 
 /// The rest in a row, all linear layers in fp32.

@@ -24,7 +24,7 @@ struct MixRest {
   PartOption option = {};
 };
 
-/// All that a mix is chosen from. Costs are in what the aim is (ms, bytes), losses in nats of KL.
+/// All that a mix is chosen from. Costs are in what the aim is (ms, J, bytes), losses in nats of KL.
 struct MixChoices {
   std::vector<MixPart> parts = {};
   std::vector<MixRest> rests = {};

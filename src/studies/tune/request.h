@@ -28,6 +28,7 @@ struct LossLimit {
 enum class Aim : std::uint8_t {
   latency,  ///< Time of a run.
   decode,   ///< Time of a run of one token a row.
+  energy,   ///< Joules of a run, by a meter.
   bytes     ///< Of the weights as stored.
 };
 const char* name(Aim aim);
@@ -42,7 +43,7 @@ struct TuneRequest {
   std::filesystem::path data = {};           ///< A text, .tsv, .jsonl or folder of .npy; empty: the bundled text.
   std::int64_t window = 128;                 ///< Tokens a row of a text.
   std::int64_t batch = 1;                    ///< Rows of what is timed.
-  std::int64_t seq = 128;                    ///< Tokens a row of what is timed, where the aim is latency.
+  std::int64_t seq = 128;                    ///< Tokens a row of what is timed, where the aim is none of decode.
   std::int64_t search_rows = 0;              ///< That mixes are tried on; 0: at most 16 windows, 256 sentences.
   std::int64_t gradient_rows = 16;           ///< Of them, behind the estimates.
   std::filesystem::path resume = {};         ///< Kept there each minute, and taken from there.
@@ -50,12 +51,14 @@ struct TuneRequest {
   EngineOptions engine = {};
   ModelOptions model_options = {};
   EnergyRequest energy = {};
+  std::filesystem::path root = "/";  ///< Where the meters' files are.
 };
 
 /// The mix of precisions, layer by layer, that is best for the aim and loses no more than the limit: chosen by measured
 /// costs and estimated losses, checked and repaired by measuring it whole, then timed against uniform precisions and
 /// scored on rows that the search did not see. After an interrupt or the budget, the best so far; says so where none
-/// passed. Throws user errors for what does not exist or has no classes to compare.
+/// passed. Throws user errors for what does not exist or has no classes to compare; a lacking error where energy is the
+/// aim and there is no meter, or it stops while costs are measured.
 Document tune(const TuneRequest& request, const FactsSource& facts, const StudyCallbacks& callbacks);
 
 }  // namespace assay

@@ -26,13 +26,16 @@
 #include "runtime/plan.h"
 #include "studies/bench/request.h"
 #include "studies/generation_bench/request.h"
+#include "studies/sensitivity/energy.h"
 #include "studies/sensitivity/request.h"
 #include "studies/shared/cached.h"
+#include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/random_ids.h"
 #include "studies/shared/setting.h"
 #include "studies/shared/surroundings.h"
+#include "studies/tune/aims.h"
 #include "studies/tune/options.h"
 #include "studies/tune/parts.h"
 #include "tensor/ledger.h"
@@ -58,6 +61,18 @@ void check_tune(const TuneRequest& request) {
     fail_user("--with '{}': a mix says all by layer; leave it out", request.engine.overrides);
   if (request.engine.device != "cpu" && request.engine.device != "reference")
     fail_lacking("--device {}: mixes are searched on cpu and reference", request.engine.device);
+  if (request.aim == Aim::energy && request.energy.meters.name == "none")
+    fail_user("--minimise energy: --meter none reads no joules; drop it");
+}
+
+/// What reads the joules where these are the aim; nothing otherwise.
+Power needed_power(const TuneRequest& request) {
+  if (request.aim != Aim::energy) return {};
+  Power power = find_power(energy_on(request.engine.device, request.root, request.energy));
+  if (!power.source.meter)
+    fail_lacking("--minimise energy: {}; 'assay probe' lists all sources of energy and what they lack",
+                 to_text(status_of(power.source)));
+  return power;
 }
 
 /// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
@@ -259,6 +274,7 @@ Document timed_points(const TuneRequest& request, const Tuning& tuning, const Ma
   bench_request.quality = QualityMode::none;
   bench_request.model_options = request.model_options;
   bench_request.energy = request.energy;
+  bench_request.root = request.root;
   const FactsSource known = [&] { return facts; };
   if (request.aim != Aim::decode) return bench(bench_request, known, callbacks);
   bench_request.seqs.clear();
@@ -267,8 +283,9 @@ Document timed_points(const TuneRequest& request, const Tuning& tuning, const Ma
 
 class Tuner {
  public:
-  Tuner(const TuneRequest& request, const Model& model, const MachineFacts& facts, const StudyCallbacks& callbacks)
-      : request_(request), model_(model), facts_(facts), callbacks_(callbacks), begin_s_(now_s()) {}
+  Tuner(const TuneRequest& request, const Model& model, const Power& power, const MachineFacts& facts,
+        const StudyCallbacks& callbacks)
+      : request_(request), model_(model), power_(power), facts_(facts), callbacks_(callbacks), begin_s_(now_s()) {}
 
   Document run(SplitData data) {
     sensitivity_.models = {request_.model};
@@ -291,7 +308,7 @@ class Tuner {
                                       subject.set.batches.size() < split ? "further behind" : "behind");
     finish(subject, study, data.held_out);
     Document document = timed_points(request_, tuning_, facts_, callbacks_);
-    choose_best(tuning_, document.records);
+    choose_best(tuning_, document);
     describe(tuning_, document);
     write_recipe();
     return document;
@@ -300,7 +317,9 @@ class Tuner {
  private:
   void search(StudiedModel& subject, std::optional<std::size_t> searched_before, QualitySet& held_out,
               ModelSensitivity& study) {
-    measure_costs(subject, timed_batch(model_, request_), study);
+    const QualityBatch timed = timed_batch(model_, request_);
+    measure_costs(subject, timed, study);
+    if (power_.source.meter) measure_whole_energy(subject, timed, power_, study);
     if (is_set(callbacks_.interrupted)) return end_early(subject);
     leave_out(subject, study);
     const double end_part_s = fit_to_budget(subject, searched_before, held_out, study);
@@ -366,6 +385,7 @@ class Tuner {
     if (!measure_whole(subject, known_, study)) return std::nullopt;
     leave_out(subject, study);
     study_units(subject, study);
+    if (power_.source.meter) measure_energy_of_layers(subject, timed_batch(model_, request_), power_, study);
     if (is_set(callbacks_.interrupted)) return std::nullopt;
     return choices_of(subject, request_.aim, study, known_);
   }
@@ -392,12 +412,14 @@ class Tuner {
   void write_recipe() const {
     const TriedMix* const tried = best_tried(tuning_);
     if (request_.recipe.empty() || (!tuning_.best && tried == nullptr)) return;
+    if (!tuning_.best && request_.aim == Aim::energy && is_scored(tuning_)) return;  // No joules to go by.
     const Recipe& recipe = tuning_.best ? tuning_.points[*tuning_.best].recipe : tried->recipe;
     write_file_atomically(request_.recipe, recipe_text(recipe));
   }
 
   const TuneRequest& request_;
   const Model& model_;
+  const Power& power_;
   const MachineFacts& facts_;
   const StudyCallbacks& callbacks_;
   const double begin_s_;
@@ -411,8 +433,7 @@ class Tuner {
 }  // namespace
 
 const char* name(Aim aim) {
-  constexpr const char* names[] = {"latency", "decode", "bytes"};
-  return names[static_cast<std::size_t>(aim)];
+  return facts_of(aim).name;
 }
 
 const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
@@ -423,14 +444,17 @@ const Record* record_for(const Tuning& tuning, const std::string& precision, std
   return found == records.end() || !found->latency ? nullptr : &*found;
 }
 
-std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records) {
-  if (tuning.aim == Aim::bytes) return static_cast<double>(point.model_bytes);
-  const Record* const record = record_for(tuning, point.precision, records);
-  return record == nullptr ? std::nullopt : record->latency->median_ms;
+std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, const Document& timed) {
+  return figure_number(facts_of(tuning.aim).figure(timed_point(tuning, point, timed)));
 }
 
 bool keeps_limit(const Tuning& tuning, const TunePoint& point) {
   return point.held_out && loss_of(tuning.limit.kind, *point.held_out) <= tuning.limit.most;
+}
+
+bool is_scored(const Tuning& tuning) {
+  return std::any_of(tuning.points.begin(), tuning.points.end(),
+                     [](const TunePoint& point) { return point.held_out.has_value(); });
 }
 
 const TriedMix* best_tried(const Tuning& tuning) {
@@ -442,10 +466,10 @@ const TriedMix* best_tried(const Tuning& tuning) {
   return best;
 }
 
-void choose_best(Tuning& tuning, std::span<const Record> records) {
+void choose_best(Tuning& tuning, const Document& timed) {
   std::vector<std::pair<double, std::size_t>> passing;
   for (std::size_t i = 0; i < tuning.points.size(); ++i) {
-    const std::optional<double> cost = cost_of(tuning, tuning.points[i], records);
+    const std::optional<double> cost = cost_of(tuning, tuning.points[i], timed);
     if (cost && keeps_limit(tuning, tuning.points[i])) passing.emplace_back(*cost, i);
   }
   std::sort(passing.begin(), passing.end());
@@ -454,12 +478,13 @@ void choose_best(Tuning& tuning, std::span<const Record> records) {
 
 Document tune(const TuneRequest& asked, const FactsSource& source, const StudyCallbacks& callbacks) {
   check_tune(asked);
+  const Power power = needed_power(asked);
   const Model model = open_model(asked.model, asked.model_options);
   const TuneRequest request = within_context(asked, model);
   SplitData data = split_data(model, request);
   check_limit(request, model, data.search);
   const MachineFacts facts = source();  // Measures, where nothing is known: last of what may fail.
-  return Tuner(request, model, facts, callbacks).run(std::move(data));
+  return Tuner(request, model, power, facts, callbacks).run(std::move(data));
 }
 
 }  // namespace assay

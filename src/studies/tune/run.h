@@ -48,14 +48,17 @@ struct Tuning {
 
 /// Of a precision, what was timed for the aim; null: nothing was.
 const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records);
-/// What a point takes for the aim, from its record or its size; absent where it was not timed.
-std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, std::span<const Record> records);
+/// What a point takes for the aim, from its record or its size; absent where it was not timed, or its joules may not be
+/// used.
+std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, const Document& timed);
 /// Whether it keeps the limit on the rows that the search did not see.
 bool keeps_limit(const Tuning& tuning, const TunePoint& point);
+/// Whether anything was scored on those rows.
+bool is_scored(const Tuning& tuning);
 /// The mix that is foretold to be cheapest of those that kept the limit on the search's rows; null: none did.
 const TriedMix* best_tried(const Tuning& tuning);
 /// The cheapest that keeps the limit on the other rows becomes `best`.
-void choose_best(Tuning& tuning, std::span<const Record> records);
+void choose_best(Tuning& tuning, const Document& timed);
 
 // document.cc
 /// Adds to the document of the last timing what was chosen, the points, and why.

@@ -20,6 +20,8 @@
 #include "results/table.h"
 #include "statistics/statistics.h"
 #include "studies/bench/request.h"
+#include "studies/shared/energy_testing.h"
+#include "studies/tune/run.h"
 
 namespace assay {
 namespace {
@@ -175,6 +177,115 @@ TEST_F(Tune, CutsWhatIsScoredToTheBudget) {
   document();
   request_.seconds = 1e-6;
   EXPECT_NO_THROW(document()) << "goes on with as many rows, whatever its budget";
+}
+
+TEST_F(Tune, MakesJoulesSmallByAMeter) {
+  const RunningPackage package(2, 5);
+  request_.aim = Aim::energy;
+  request_.precisions = {"int8-weights", "int4-weights"};
+  request_.limit.most = 1e6;
+  request_.root = package.root();
+  request_.energy.meters.name = "rapl";
+  request_.energy.cool_down_s = 0;
+  std::vector<std::string> said;
+  StudyCallbacks callbacks;
+  callbacks.say = [&](const std::string& sentence) { said.push_back(sentence); };
+  const Document found = tune(request_, facts, callbacks);
+  const auto is_said = [&](std::string_view words) {
+    return std::any_of(said.begin(), said.end(),
+                       [&](const std::string& sentence) { return sentence.find(words) != std::string::npos; });
+  };
+  EXPECT_TRUE(is_said("energy of whole runs in 3 windows of")) << "fp32 and both rows, said before";
+  ASSERT_FALSE(found.records.empty());
+  for (const Record& record : found.records)
+    EXPECT_GT(record.energy->energy_j.value_or(0), 0) << record.setting.precision;
+  for (const auto& row : table(found, "points").rows) {
+    const Table::Cell& joules = cell(table(found, "points"), row, "energy_j");
+    const auto* absent = std::get_if<Absent>(&joules);
+    EXPECT_TRUE(absent == nullptr ? number(joules) > 0 : !absent->reason.empty());
+  }
+  EXPECT_EQ(found.figures.front().x.unit, "J");
+  const std::string& verdict = found.sentences.front().texts[0];
+  const bool is_advice = verdict.starts_with("Take ") && verdict.find(" J a sequence") != std::string::npos;
+  EXPECT_TRUE(is_advice || verdict.starts_with("No advice for energy")) << verdict;
+  EXPECT_EQ(is_there(request_.recipe), is_advice) << verdict;
+}
+
+TEST_F(Tune, RefusesToMakeJoulesSmallWithoutAMeter) {
+  const RecordedTree empty;
+  request_.aim = Aim::energy;
+  request_.root = empty.root();
+  request_.energy.meters.name = "auto";
+  try {
+    document();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::lacking);
+    EXPECT_NE(std::string(e.what()).find("--minimise energy: no meter: "), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("powercap is absent"), std::string::npos) << e.what();
+  }
+}
+
+/// fp32, a row that is faster and a mix that takes less, all within the limit.
+class ChosenByJoules : public testing::Test {
+ protected:
+  ChosenByJoules() {
+    tuning_.aim = Aim::energy;
+    add_point("fp32", 10, 3);
+    add_point("int8", 2, 2);
+    add_point("recipe:mix-1", 4, 1.5);
+    tuning_.points.back().is_mix = true;
+  }
+
+  void add_point(const std::string& precision, double ms, double joules) {
+    TunePoint point{precision, {precision, &find_precision("int8")}};
+    point.held_out = UnitQuality{};
+    tuning_.points.push_back(std::move(point));
+    Record record;
+    record.setting.precision = precision;
+    record.latency.made().median_ms = ms;
+    record.energy.made().energy_j = joules;
+    record.energy.made().energy_uncertainty_j = 0.1;
+    record.energy.made().energy_status = {EnergyState::metered, "RAPL: package-0"};
+    timed_.records.push_back(std::move(record));
+  }
+  std::string told() {
+    choose_best(tuning_, timed_);
+    describe(tuning_, timed_);
+    return timed_.sentences.front().texts.front();
+  }
+
+  Tuning tuning_;
+  Document timed_;
+};
+
+TEST_F(ChosenByJoules, TheLeastAreTakenWhateverTimeSays) {
+  const std::string verdict = told();
+  EXPECT_TRUE(verdict.starts_with("Take recipe:mix-1: 1.5 J a sequence, 0.50 of fp32's")) << verdict;
+  EXPECT_NE(verdict.find("The best uniform precision that keeps it: int8, 2 J a sequence"), std::string::npos)
+      << verdict;
+  EXPECT_EQ(verdict.find("bounds do not tell"), std::string::npos) << verdict;
+}
+
+TEST_F(ChosenByJoules, BoundsThatOverlapAreTold) {
+  timed_.records[2].energy.made().energy_j = 1.9;
+  EXPECT_NE(told().find("The meter's bounds do not tell the two apart."), std::string::npos);
+}
+
+TEST_F(ChosenByJoules, JoulesInDoubtAreNotChosenFrom) {
+  timed_.records[2].energy.made().energy_conflict = "two meters differ";
+  const std::string verdict = told();
+  EXPECT_TRUE(verdict.starts_with("Take int8: ")) << verdict;
+  EXPECT_NE(verdict.find("recipe:mix-1 (two meters differ)"), std::string::npos) << verdict;
+}
+
+TEST_F(ChosenByJoules, WithoutJoulesThereIsNoAdvice) {
+  for (Record& record : timed_.records)
+    record.energy.made() = {.energy_status = {EnergyState::no_meter, "the counter stood still"}};
+  const std::string verdict = told();
+  EXPECT_FALSE(tuning_.best.has_value());
+  EXPECT_TRUE(verdict.starts_with("No advice for energy")) << verdict;
+  EXPECT_NE(verdict.find("fp32 (no meter: the counter stood still)"), std::string::npos) << verdict;
 }
 
 TEST_F(Tune, SaysWhereNoRowIsLeftToScore) {
