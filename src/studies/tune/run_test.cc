@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/paths.h"
 #include "base/testing.h"
 #include "base/write_file.h"
 #include "formats/npy.h"
