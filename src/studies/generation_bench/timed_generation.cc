@@ -137,7 +137,7 @@ bool is_attention(const Operation* operation) {
 }
 
 /// What the steps of one token took, by kind.
-TimedGeneration::TokenParts parts_of(const Plan& plan, const std::vector<StepTime>& times) {
+TimedGeneration::TokenParts parts_of_token(const Plan& plan, const std::vector<StepTime>& times) {
   TimedGeneration::TokenParts parts;
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Operation* const operation = plan.program().nodes[plan.steps()[i].node].operation;
@@ -149,7 +149,7 @@ TimedGeneration::TokenParts parts_of(const Plan& plan, const std::vector<StepTim
   return parts;
 }
 
-double median_of(const std::vector<TimedGeneration::TokenParts>& tokens, double TimedGeneration::TokenParts::*part) {
+double median_ms_of(const std::vector<TimedGeneration::TokenParts>& tokens, double TimedGeneration::TokenParts::*part) {
   std::vector<double> values;
   values.reserve(tokens.size());
   for (const TimedGeneration::TokenParts& one : tokens) values.push_back(one.*part);
@@ -172,14 +172,14 @@ TimedGeneration::TokenParts TimedGeneration::trace_tokens() {
     session_.advance(next_);
     choose(plan);
     const double token_ms = (now_s() - begin_s) * 1e3;
-    TokenParts parts = parts_of(plan, times);
+    TokenParts parts = parts_of_token(plan, times);
     parts.outside = std::max(0.0, token_ms - parts.products - parts.attention - parts.other_kernels - clock_ms);
     tokens.push_back(parts);
   }
-  return {.products = median_of(tokens, &TokenParts::products),
-          .attention = median_of(tokens, &TokenParts::attention),
-          .other_kernels = median_of(tokens, &TokenParts::other_kernels),
-          .outside = median_of(tokens, &TokenParts::outside)};
+  return {.products = median_ms_of(tokens, &TokenParts::products),
+          .attention = median_ms_of(tokens, &TokenParts::attention),
+          .other_kernels = median_ms_of(tokens, &TokenParts::other_kernels),
+          .outside = median_ms_of(tokens, &TokenParts::outside)};
 }
 
 std::int32_t TimedGeneration::read_id() {

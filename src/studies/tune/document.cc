@@ -283,7 +283,7 @@ std::string verdict_words(const Tuning& tuning, const Document& timed) {
          open_words(tuning, best, *uniform, timed);
 }
 
-std::string left_out_words(const Tuning& tuning) {
+std::string dropped_rows_words(const Tuning& tuning) {
   std::vector<std::string> rows;
   rows.reserve(tuning.left_out.size());
   for (const LeftOut& one : tuning.left_out) rows.push_back(fmt::format("{} ({})", one.precision, one.why));
@@ -308,7 +308,7 @@ std::string search_words(const Tuning& tuning) {
                                 ? std::nullopt
                                 : rank_correlation(foretold_losses, measured_losses))
     words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
-  words += left_out_words(tuning);
+  words += dropped_rows_words(tuning);
   if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";
   return words;
 }
