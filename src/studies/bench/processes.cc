@@ -127,7 +127,7 @@ CellAnswer bench_in_child(const CellAgain& cell, const BenchRequest& request, co
                            machine_words(facts, *folder.get()), recipe_words(request.engine, *folder.get()),
                            engine_words(request.engine, request.model_options)})
     command.words.insert(command.words.end(), more.begin(), more.end());
-  command.words.insert(command.words.end(), {"--", cell.model.name});
+  command.words.insert(command.words.end(), {"--", asked_name(cell.model, request.model_options)});
   try {
     return {records_written(run_held(command), results), ""};
   } catch (const Error& error) {

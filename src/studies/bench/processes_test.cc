@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hardware/machine.h"
+#include "model/sizes.h"
 #include "model/testing.h"
 #include "results/made_up_test.h"
 #include "studies/shared/stand_in_testing.h"
@@ -66,6 +67,27 @@ TEST(BenchProcesses, OneThatDiesIsSaidAndTheOthersStand) {
   EXPECT_EQ(records[0].latency->samples, 2);
   EXPECT_TRUE(records[0].latency->process_samples.empty());
   EXPECT_NE(said.find("process 2 of 2 is left out: assay: no luck"), std::string::npos) << said;
+}
+
+/// The child is asked for the model and its sizes, not for the name that stands in tables.
+TEST(BenchProcesses, OfOtherSizesAreAskedForAsTheyWereAskedFor) {
+  const StandIn program("echo \"assay: $*\" >&2; exit 3");
+  BenchRequest request;
+  request.models = {"gpt2"};
+  request.model_options.sizes = parse_sizes("d_model=8,layers=1,heads=2", "--set");
+  request.precisions = {"fp32"};
+  request.seqs = {8};
+  request.rounds = 1;
+  request.seconds = 0.05;
+  request.processes = 2;
+  request.quality = QualityMode::none;
+  request.trial_program = program.file();
+  std::string said;
+  StudyCallbacks callbacks;
+  callbacks.say = [&](const std::string& sentence) { said += sentence; };
+  bench(request, [] { return read_machine_facts(); }, callbacks);
+  EXPECT_NE(said.find("--set d_model=8,layers=1,heads=2"), std::string::npos) << said;
+  EXPECT_TRUE(said.ends_with(" -- gpt2")) << said;
 }
 
 }  // namespace

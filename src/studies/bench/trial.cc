@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "studies/shared/child.h"
+
 namespace assay {
 namespace {
 
@@ -28,7 +30,7 @@ double trial_limit_s(const BenchRequest& request) {
 
 ResidentRequest trial_request(const Model& model, const BenchRequest& request, Extent extent) {
   ResidentRequest trial;
-  trial.model = model.name;
+  trial.model = asked_name(model, request.model_options);
   trial.extent = extent;
   trial.engine = request.engine;
   trial.model_options = request.model_options;

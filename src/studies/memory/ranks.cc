@@ -161,7 +161,7 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
   columns.push_back({{.key = "sent_bytes",
                       .title = "sent",
                       .unit = "bytes",
-                      .meaning = "in a step, by the rank that sends most",
+                      .meaning = "in a step, about, by the rank that sends most",
                       .notation = Notation::bytes},
                      [](const RankCell& c) -> Cell { return c.sent_bytes(); }});
   const auto time = [&](const char* key, const char* title, const char* meaning, auto member) {

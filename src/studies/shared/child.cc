@@ -1,5 +1,7 @@
 #include "studies/shared/child.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -47,6 +49,11 @@ std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOp
   if (!model.config.empty()) words.insert(words.end(), {"--config", model.config.string()});
   if (!model.sizes.empty()) words.insert(words.end(), {"--set", assay::words(model.sizes)});
   return words;
+}
+
+std::string asked_name(const Model& model, const ModelOptions& options) {
+  const std::string sizes = options.sizes.empty() ? "" : fmt::format("[{}]", words(options.sizes));
+  return model.name.ends_with(sizes) ? model.name.substr(0, model.name.size() - sizes.size()) : model.name;
 }
 
 std::vector<std::string> recipe_words(const EngineOptions& engine, const std::filesystem::path& folder) {

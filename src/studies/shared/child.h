@@ -6,6 +6,7 @@
 #include "base/handle.h"
 #include "hardware/facts.h"
 #include "hub/command.h"
+#include "model/model.h"
 #include "studies/shared/engine.h"
 
 namespace assay {
@@ -24,6 +25,10 @@ CommandResult run_held(const Command& command);
 std::vector<std::string> machine_words(const MachineFacts& facts, const std::filesystem::path& folder);
 /// The options of the same engine and the same weights.
 std::vector<std::string> engine_words(const EngineOptions& engine, const ModelOptions& model);
+
+/// The name under which a model was opened with these options, which engine_words() has: its own says other sizes
+/// besides.
+std::string asked_name(const Model& model, const ModelOptions& options);
 
 /// Those that define its recipes, whose files are written into `folder`.
 std::vector<std::string> recipe_words(const EngineOptions& engine, const std::filesystem::path& folder);
