@@ -73,8 +73,8 @@ void add_limits(CLI::App& command, TuneCommand& options) {
 }
 
 void add_search_options(CLI::App& command, TuneRequest& request) {
-  static const std::map<std::string, Aim> aims = {
-      {"latency", Aim::latency}, {"decode", Aim::decode}, {"energy", Aim::energy}, {"bytes", Aim::bytes}};
+  std::map<std::string, Aim> aims;
+  for (const Aim aim : {Aim::latency, Aim::decode, Aim::energy, Aim::bytes}) aims.emplace(name(aim), aim);
   add_choice(command, "--minimise", request.aim, aims,
              "what is to be small within the limit (default latency); energy needs a meter");
   command.add_option("--precision", request.precisions, "that layers may have (default: all that are native here)")

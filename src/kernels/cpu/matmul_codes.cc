@@ -211,12 +211,12 @@ StripeCode stripes_f32_avx2() {
 }
 
 StripeCode stripes_pieces_avx2() {
-  return {"avx2 f32 of few rows as three bytes each",
-          DType::f32,
-          DType::s32,
-          micro::StripeRows::three_bytes,
-          micro::multiply_stripes_pieces_avx2,
-          micro::float_stripe_rows_avx2};
+  return {.description = "avx2 f32 of few rows as three bytes each",
+          .operand = DType::f32,
+          .accumulator = DType::s32,
+          .rows = micro::StripeRows::three_bytes,
+          .multiply = micro::multiply_stripes_pieces_avx2,
+          .block_rows = micro::float_stripe_rows_avx2};
 }
 
 StripeCode small_codes() {

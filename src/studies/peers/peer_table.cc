@@ -68,8 +68,7 @@ constexpr PeerPrecision openvino_generation[] = {
      "cache f16"},
     {"int4-weights",
      "nncf.compress_weights INT4_SYM by 32 of every layer; activations in bf16 where the processor has it, else in "
-     "f32, "
-     "cache f16"}};
+     "f32, cache f16"}};
 constexpr PeerPrecision torch_training[] = {{"fp32", "float32 weights and moments"},
                                             {"mixed-bf16", "float32 weights and moments, autocast to bfloat16"},
                                             {"bf16", "bfloat16 weights and moments"}};

@@ -196,8 +196,8 @@ std::string kept_words(const Tuning& tuning, const TunePoint& point) {
 
 std::string time_words(const TimedPoint& point, double ms) {
   const std::string words = fmt::format("{:.3g} ms", ms);
-  const Speedup& speedup = *point.record->speedup;
-  return speedup.speedup ? words + fmt::format(", {:.2f}x fp32's speed", *speedup.speedup) : words;
+  const auto& speedup = point.record->speedup;
+  return speedup && speedup->speedup ? words + fmt::format(", {:.2f}x fp32's speed", *speedup->speedup) : words;
 }
 
 /// `tuning.points`: fp32 first.

@@ -55,6 +55,16 @@ constexpr int quarters_at_once(int rows) {
   return rows == 1 ? 4 : 2;
 }
 
+/// All quarters of `count` rows, at most `rows`: Quarters::multiply<rows>(block, the first of quarters_at_once(rows)).
+template <typename Quarters, int rows>
+void multiply_all_quarters(const StripeBlock& block, int count) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_all_quarters<Quarters, rows - 1>(block, count);
+  }
+  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
+    Quarters::template multiply<rows>(block, quarter);
+}
+
 /// What a stretch adds to the sums of so many rows and quarters, in 32 bits.
 template <typename Products, int bits, int rows, int quarters>
 inline void sum_stretch(const StripeBlock& block, std::int64_t stretch, const std::byte* codes,
@@ -104,19 +114,19 @@ void multiply_integer_quarters(const StripeBlock& block, int first) {
   for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
 }
 
-template <typename Products, int bits, int rows>
-void multiply_integer_rows(const StripeBlock& block, int count) {
-  if constexpr (rows > 1) {
-    if (count < rows) return multiply_integer_rows<Products, bits, rows - 1>(block, count);
+template <typename Products, int bits>
+struct IntegerQuarters {
+  template <int rows>
+  static void multiply(const StripeBlock& block, int first) {
+    multiply_integer_quarters<Products, bits, rows>(block, first);
   }
-  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
-    multiply_integer_quarters<Products, bits, rows>(block, quarter);
-}
+};
 
 template <typename Products>
 void multiply_integer_stripes(const StripeBlock& block, int rows) {
-  if (block.shape.layout.bits == 4) return multiply_integer_rows<Products, 4, integer_stripe_rows_avx2>(block, rows);
-  multiply_integer_rows<Products, 8, integer_stripe_rows_avx2>(block, rows);
+  constexpr int most = integer_stripe_rows_avx2;
+  if (block.shape.layout.bits == 4) return multiply_all_quarters<IntegerQuarters<Products, 4>, most>(block, rows);
+  multiply_all_quarters<IntegerQuarters<Products, 8>, most>(block, rows);
 }
 
 }  // namespace

@@ -86,8 +86,10 @@ inline __attribute__((always_inline)) void for_numbers(__m256i lanes, int zero, 
   }
 }
 
-template <int bits, int rows>
+/// Of codes of 8 bits.
+template <int rows>
 void multiply_float_quarters(const StripeBlock& block, int first) {
+  constexpr int bits = 8;
   constexpr int quarters = quarters_at_once(rows);
   constexpr int inputs = stretch_values / bits;
   __m256 totals[quarters][rows];
@@ -180,23 +182,19 @@ void multiply_pieces_of_quarters(const StripeBlock& block, int first) {
   for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
 }
 
-template <int rows>
-void multiply_pieces_of_rows(const StripeBlock& block, int count) {
-  if constexpr (rows > 1) {
-    if (count < rows) return multiply_pieces_of_rows<rows - 1>(block, count);
+struct FloatQuarters {
+  template <int rows>
+  static void multiply(const StripeBlock& block, int first) {
+    multiply_float_quarters<rows>(block, first);
   }
-  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
-    multiply_pieces_of_quarters<rows>(block, quarter);
-}
+};
 
-template <int bits, int rows>
-void multiply_float_rows(const StripeBlock& block, int count) {
-  if constexpr (rows > 1) {
-    if (count < rows) return multiply_float_rows<bits, rows - 1>(block, count);
+struct PiecesOfQuarters {
+  template <int rows>
+  static void multiply(const StripeBlock& block, int first) {
+    multiply_pieces_of_quarters<rows>(block, first);
   }
-  for (int quarter = 0; quarter < quarters_of_panel; quarter += quarters_at_once(rows))
-    multiply_float_quarters<bits, rows>(block, quarter);
-}
+};
 
 template <int bits>
 void widen_quarter_of_stripes(const StripeBlock& block, int quarter, std::byte* wide) {
@@ -228,11 +226,11 @@ void multiply_stripes_maddubs(const StripeBlock& block, int rows) {
 }
 
 void multiply_stripes_f32_avx2(const StripeBlock& block, int rows) {
-  multiply_float_rows<8, float_stripe_rows_avx2>(block, rows);
+  multiply_all_quarters<FloatQuarters, float_stripe_rows_avx2>(block, rows);
 }
 
 void multiply_stripes_pieces_avx2(const StripeBlock& block, int rows) {
-  multiply_pieces_of_rows<float_stripe_rows_avx2>(block, rows);
+  multiply_all_quarters<PiecesOfQuarters, float_stripe_rows_avx2>(block, rows);
 }
 
 void stripes_to_f32_avx2(const BlockFormat& format, const std::byte* panel, std::int64_t blocks, std::byte* wide) {
