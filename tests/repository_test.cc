@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -35,12 +38,37 @@ TEST(Repository, NamesNoRegistryHost) {
   for (const auto& file : files) EXPECT_EQ(host_named_in(text_of(file)), "") << file.string();
 }
 
-/// Where the links of a page in Markdown lead that stay in the project, without the part behind '#'.
-std::vector<std::string> links_of(const std::string& page) {
-  static const std::regex link(R"(\]\(([^()#: ]+)(#[^() ]*)?\))");
-  std::vector<std::string> targets;
-  for (std::sregex_iterator at(page.begin(), page.end(), link), end; at != end; ++at) targets.push_back((*at)[1]);
-  return targets;
+/// Where a link in Markdown leads.
+struct Link {
+  std::string file;     ///< Empty: the same page.
+  std::string heading;  ///< As it stands behind '#'; empty: the whole page.
+  bool operator==(const Link&) const = default;
+};
+
+/// Those of a page that stay in the project.
+std::vector<Link> links_of(const std::string& page) {
+  static const std::regex link(R"(\]\(([^()#: ]*)(#([^() ]*))?\))");
+  std::vector<Link> links;
+  for (std::sregex_iterator at(page.begin(), page.end(), link), end; at != end; ++at)
+    links.push_back({.file = (*at)[1], .heading = (*at)[3]});
+  return links;
+}
+
+/// What links to the headings of a page call them: in small letters, '-' for a space, without punctuation.
+std::set<std::string> headings_of(const std::string& page) {
+  std::set<std::string> headings;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#")) continue;
+    std::string name;
+    for (const char c : line.substr(std::min(line.size(), line.find(' ') + 1))) {
+      if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_')
+        name += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      if (c == ' ') name += '-';
+    }
+    headings.insert(name);
+  }
+  return headings;
 }
 
 /// Pages that people read: those of the root and of docs/.
@@ -56,11 +84,18 @@ std::vector<std::filesystem::path> pages() {
 TEST(Repository, LinksOfPagesLeadToWhatIsThere) {
   EXPECT_GT(pages().size(), 20U) << "the test looked in the wrong place";
   for (const auto& page : pages()) {
-    for (const std::string& target : links_of(text_of(page)))
-      EXPECT_TRUE(std::filesystem::exists(page.parent_path() / target)) << page.string() << ": " << target;
+    for (const Link& link : links_of(text_of(page))) {
+      const std::filesystem::path target = link.file.empty() ? page : page.parent_path() / link.file;
+      EXPECT_TRUE(std::filesystem::exists(target)) << page.string() << ": " << link.file;
+      if (link.heading.empty() || !std::filesystem::exists(target)) continue;
+      EXPECT_TRUE(headings_of(text_of(target)).contains(link.heading))
+          << page.string() << ": " << link.file << " has no heading #" << link.heading;
+    }
   }
-  const std::vector<std::string> expected = {"docs/a.md", "b.md"};
+  const std::vector<Link> expected = {{"docs/a.md", ""}, {"b.md", "part"}, {"", "part"}};
   EXPECT_EQ(links_of("[a](docs/a.md), [b](b.md#part), [part](#part), [web](https://example.org/c)"), expected);
+  EXPECT_EQ(headings_of("# A page\n## What `x` is: y-z, and why\nno # heading\n"),
+            (std::set<std::string>{"a-page", "what-x-is-y-z-and-why"}));
 }
 
 /// Whoever passes the program on needs the licence's own words, and what users see of a version has a heading.

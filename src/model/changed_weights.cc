@@ -45,7 +45,7 @@ void change_vector(const WeightChange& change, Tensor& weight) {
   for (std::size_t i = 0; i < count; ++i) {
     float& value = weight.as<float>()[i];
     if (!change.added.empty()) value += change.added[i];
-    if (!change.by_row.empty()) value *= change.by_row[i];
+    if (!change.by_row.empty()) value = (value + change.offset) * change.by_row[i] - change.offset;
   }
 }
 

@@ -23,6 +23,7 @@ struct WeightChange {
   std::vector<float> added = {};      ///< Is added to entry i of a vector.
   std::vector<float> by_column = {};  ///< Column j of a matrix is multiplied by by_column[j].
   std::vector<float> by_row = {};     ///< Row i of a matrix, or entry i of a vector, is multiplied by by_row[i].
+  float offset = 0;                   ///< Of a vector: x becomes (x + offset) by_row[i] - offset.
   RowCodes codes = {};                ///< Where there are any, a matrix is these, whatever else would become of it.
 
   bool operator==(const WeightChange&) const = default;

@@ -49,6 +49,14 @@ TEST_F(ChangedWeights, HaveEntriesAddedToAndMultiplied) {
   EXPECT_EQ(read_values(changed, "w"), read_values(weights_, "w"));
 }
 
+/// A gain of 1 + b, which is multiplied.
+TEST_F(ChangedWeights, AreMultipliedWithWhatStandsBesideThem) {
+  const std::vector<float> before = read_values(weights_, "b");
+  (*changes_)["b"] = {.by_row = {2, 0.5F}, .offset = 1};
+  const std::vector<float> after = read_values(changed_weights(weights_, changes_), "b");
+  EXPECT_EQ(after, (std::vector<float>{(before[0] + 1) * 2 - 1, (before[1] + 1) * 0.5F - 1}));
+}
+
 TEST_F(ChangedWeights, AreReadAsTheChangesThenAre) {
   (*changes_)["b"] = {.by_row = {3, 4}};
   const Weights changed = changed_weights(weights_, changes_);

@@ -27,8 +27,9 @@ struct TypeOfBlocks {
   GgmlType type;
 };
 constexpr TypeOfBlocks types_of_blocks[] = {{&blocks::q8_0, GgmlType::q8_0},      {&blocks::q4_0, GgmlType::q4_0},
-                                            {&blocks::int4_g128, GgmlType::q4_0}, {&blocks::q4_k, GgmlType::q4_k},
-                                            {&blocks::q5_k, GgmlType::q5_k},      {&blocks::q6_k, GgmlType::q6_k}};
+                                            {&blocks::int4_g128, GgmlType::q4_0}, {&blocks::q4_1, GgmlType::q4_1},
+                                            {&blocks::q4_k, GgmlType::q4_k},      {&blocks::q5_k, GgmlType::q5_k},
+                                            {&blocks::q6_k, GgmlType::q6_k}};
 
 struct TypeOfDtype {
   DType dtype;
@@ -43,8 +44,8 @@ struct FileType {
   std::uint32_t number;
 };
 constexpr FileType file_types[] = {{GgmlType::f32, 0},   {GgmlType::f16, 1},   {GgmlType::q4_0, 2},
-                                   {GgmlType::q8_0, 7},  {GgmlType::q4_k, 14}, {GgmlType::q5_k, 16},
-                                   {GgmlType::q6_k, 18}, {GgmlType::bf16, 32}};
+                                   {GgmlType::q4_1, 3},  {GgmlType::q8_0, 7},  {GgmlType::q4_k, 14},
+                                   {GgmlType::q5_k, 16}, {GgmlType::q6_k, 18}, {GgmlType::bf16, 32}};
 
 /// Of a matrix; absent where no type holds it.
 std::optional<GgmlType> type_of_matrix(const QuantizationSource& source, const KeptWeight& kept) {
@@ -92,7 +93,8 @@ void check_weight(const QuantizationSource& source, const KeptWeight& kept, cons
   if (!type)
     fail_user(
         "{}: no type of GGUF has such weights; those of int8-group are its Q8_0, of int4-weights its Q4_0, of "
-        "int4-weights-k, int5-weights-k and int6-weights-k its K types, and fp32, fp16 and bf16 are as they are",
+        "int4-weights-min its Q4_1, of int4-weights-k, int5-weights-k and int6-weights-k its K types, and fp32, fp16 "
+        "and bf16 are as they are",
         layer_words(source, reader));
   const std::int64_t width = source.model.weights.at(kept.name).shape[1];
   if (const std::size_t block = layout_of(*type).block_elements; static_cast<std::size_t>(width) % block != 0)

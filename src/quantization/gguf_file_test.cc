@@ -45,7 +45,8 @@ TEST_P(WrittenGgufRows, GiveTheVeryLogits) {
 INSTANTIATE_TEST_SUITE_P(Rows, WrittenGgufRows,
                          testing::Values(GgufRow{"fp32", "fp32"}, GgufRow{"bf16", "stored"}, GgufRow{"fp16", "fp16"},
                                          GgufRow{"int4-weights", "stored"}, GgufRow{"int4-weights-g128", "stored"},
-                                         GgufRow{"int8-group", "stored-int8"}, GgufRow{"int4", "stored-int8"}),
+                                         GgufRow{"int4-weights-min", "stored"}, GgufRow{"int8-group", "stored-int8"},
+                                         GgufRow{"int4", "stored-int8"}),
                          [](const auto& tested) {
                            std::string name = tested.param.row;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -143,8 +143,8 @@ TEST(Stored, IntegersComputeTheSameWithinWhatQuantisedActivationsCost) {
 /// Widths that fill no block: what fills them up counts.
 TEST(Blocks, AreMadeInTheSizeThatTheirBitsSay) {
   const SmallModel model;
-  for (const char* precision : {"int4-weights", "int4-weights-g128", "int4-weights-zp", "int4-weights-k",
-                                "int6-weights-k", "int4", "int8-group"}) {
+  for (const char* precision : {"int4-weights", "int4-weights-g128", "int4-weights-zp", "int4-weights-min",
+                                "int4-weights-k", "int6-weights-k", "int4", "int8-group"}) {
     const BlockFormat& format = *find_precision(precision).blocks;
     std::int64_t expected = 0;
     for (const auto& [name, weight] : model.weights.by_name) {

@@ -9,6 +9,7 @@
 #include "tensor/dtype.h"
 #include "tensor/ggml_blocks.h"
 #include "tensor/group_blocks.h"
+#include "tensor/make_line_blocks.h"
 #include "tensor/make_super_blocks.h"
 #include "tensor/table_blocks.h"
 
@@ -60,7 +61,7 @@ constexpr BlockMaker made_by = {.lowest = GroupBlock<bits, group, Scale, zero>::
 //                                    name      elements  bytes  group  decode
 inline constexpr BlockFormat q8_0 =   {"Q8_0",    32,      34,    32,   decode_q8_0, {}, &made_by<8, 32>};
 inline constexpr BlockFormat q4_0 =   {"Q4_0",    32,      18,    32,   decode_q4_0, {}, &made_by<4, 32>};
-inline constexpr BlockFormat q4_1 =   {"Q4_1",    32,      20,    32,   decode_q4_1};
+inline constexpr BlockFormat q4_1 =   {"Q4_1",    32,      20,    32,   decode_q4_1, {}, nullptr, make_q4_1};
 inline constexpr BlockFormat q5_0 =   {"Q5_0",    32,      22,    32,   decode_q5_0};
 inline constexpr BlockFormat q5_1 =   {"Q5_1",    32,      24,    32,   decode_q5_1};
 inline constexpr BlockFormat q2_k =   {"Q2_K",   256,      84,    16,   decode_q2_k};

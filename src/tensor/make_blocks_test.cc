@@ -123,6 +123,7 @@ TEST(MakeBlocks, SignalToNoiseOfNormalWeightsIsWhatTheBitsGive) {
   EXPECT_GT(decibels(blocks::q4_0), decibels(blocks::int4_g128)) << "finer groups follow closer";
   EXPECT_GT(decibels(blocks::int4z_g128), decibels(blocks::int4_g128) - 0.5);
   EXPECT_GT(decibels(blocks::q8_0), 44.0);
+  EXPECT_GT(decibels(blocks::q4_1), decibels(blocks::q4_k)) << "minima of 16 bits follow closer than those of 6";
   EXPECT_GT(decibels(blocks::q4_k), decibels(blocks::q4_0) + 1) << "minima follow closer";
   EXPECT_GT(decibels(blocks::q5_k), decibels(blocks::q4_k) + 5.5) << "a bit more is 6 dB";
   EXPECT_GT(decibels(blocks::q6_k), decibels(blocks::q5_k) + 5.5);
@@ -148,6 +149,16 @@ TEST(MakeBlocks, GroupsOfASuperBlockHaveScalesOfTheirOwn) {
 TEST(MakeBlocks, AZeroPointPaysForWeightsOfOneSign) {
   const std::vector<float> x = sorts_of_rows(128 * 64)[2];
   EXPECT_LT(distance(x, made_and_read(blocks::int4z_g128, x)), distance(x, made_and_read(blocks::int4_g128, x)));
+}
+
+/// Minima of either sign: what Q4_1 holds does not change where all values are moved by as much.
+TEST(MakeBlocks, AMinimumFollowsWeightsFarFromZero) {
+  const std::vector<float> x = sorts_of_rows(32 * 64)[0];
+  for (const float moved : {-0.9F, 0.9F}) {
+    std::vector<float> y = x;
+    for (float& value : y) value += moved;
+    EXPECT_LT(distance(y, made_and_read(blocks::q4_1, y)), 1.1 * distance(x, made_and_read(blocks::q4_1, x))) << moved;
+  }
 }
 
 TEST(MakeBlocks, WhatFillsUpTheLastBlockIsZero) {

@@ -8,140 +8,25 @@
 #include <limits>
 #include <span>
 
-#include "tensor/dtype.h"
-#include "tensor/f16_scale.h"
+#include "tensor/line_fit.h"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t super_values = 256;
-constexpr float largest_half = 65504;
 
 /// Tried scales of a group, over the one that covers its range.
 constexpr float tried_shares[] = {1.0F, 0.95F, 0.9F, 0.85F, 0.8F, 1.05F};
 /// Tried values of what all scales of a super-block are multiples of, over the one that reaches the largest.
 constexpr float tried_units[] = {1.0F, 0.97F, 1.03F};
 
-/// A value of each of four groups: groups are searched side by side, so that sums over a group cross no lanes and are
-/// the same on every machine.
-using Four = float __attribute__((vector_size(16)));
-constexpr std::size_t lanes = 4;
-
-Four all(float value) {
-  return Four{} + value;
-}
-
-Four lesser(Four a, Four b) {
-  return a < b ? a : b;
-}
-
-Four greater(Four a, Four b) {
-  return a > b ? a : b;
-}
-
-/// Value i of each of the groups.
-using Values = std::span<const Four>;
-
-/// x[i] = scale q[i] - minimum
-struct Lines {
-  Four scale{};
-  Four minimum{};
-};
-
-/// Codes of a group, low <= q <= high.
-struct CodeRange {
-  float low;
-  float high;
-};
-
-template <typename Number>
-Number nearest(Number value) {
-  return (value + 0x1.8p23F) - 0x1.8p23F;
-}
-
-Four inverse_or_zero(Four scale) {
-  const auto is_nothing = greater(scale, -scale) < 0x1p-100F;
-  return is_nothing ? Four{} : 1 / (is_nothing ? all(1) : scale);
-}
-
-/// What gives codes on lines.
-struct Coder {
-  Lines lines;
-  Four inverse;
-  Four low;
-  Four high;
-
-  Coder(const Lines& of, CodeRange range)
-      : lines(of), inverse(inverse_or_zero(of.scale)), low(all(range.low)), high(all(range.high)) {}
-
-  Four code(Four x) const { return nearest(lesser(greater((x + lines.minimum) * inverse, low), high)); }
-  Four rest(Four x, Four code) const { return x + lines.minimum - lines.scale * code; }
-};
-
-Four error_on(const Lines& lines, CodeRange range, Values x) {
-  const Coder coder(lines, range);
-  Four sum{};
-  for (const Four value : x) {
-    const Four rest = coder.rest(value, coder.code(value));
-    sum += rest * rest;
-  }
-  return sum;
-}
-
-/// Keeps the line of least error of each group.
-struct BestLines {
-  Lines lines = {};
-  Four error = all(std::numeric_limits<float>::infinity());
-
-  void consider(const Lines& tried, Four found) {
-    const auto is_better = found < error;
-    error = is_better ? found : error;
-    lines.scale = is_better ? tried.scale : lines.scale;
-    lines.minimum = is_better ? tried.minimum : lines.minimum;
-  }
-};
-
-/// Sums over codes that lines give, and the error of these.
-struct CodeSums {
-  Four codes{};
-  Four squares{};
-  Four products{};
-  Four error{};
-};
-
-CodeSums sums_on(const Lines& lines, CodeRange range, Values x) {
-  const Coder coder(lines, range);
-  CodeSums sums;
-  for (const Four value : x) {
-    const Four code = coder.code(value);
-    const Four rest = coder.rest(value, code);
-    sums.codes += code;
-    sums.squares += code * code;
-    sums.products += value * code;
-    sums.error += rest * rest;
-  }
-  return sums;
-}
-
-/// Least squares without a minimum; nothing where all codes are.
-Four scale_through(const CodeSums& sums) {
-  const auto has_codes = sums.squares > 0;
-  return has_codes ? sums.products / (has_codes ? sums.squares : all(1)) : Four{};
-}
-
-/// Lines through the codes, by least squares; their minimum is none below 0. `values`: sums of x.
+/// As line_through, but no minimum is below 0: these types hold none.
 Lines refitted(const Lines& from, const CodeSums& sums, Four values, std::size_t count) {
-  const Four n = all(static_cast<float>(count));
-  const Four determinant = n * sums.squares - sums.codes * sums.codes;
-  const auto is_sound = determinant > 0;
-  const Four divisor = is_sound ? determinant : all(1);
-  Lines line{(n * sums.products - sums.codes * values) / divisor,
-             (sums.codes * sums.products - sums.squares * values) / divisor};
+  Lines line = line_through(sums, values, count);
   const auto is_below = line.minimum < 0;
   line.scale = is_below ? scale_through(sums) : line.scale;
   line.minimum = is_below ? Four{} : line.minimum;
-  const auto is_taken = is_sound & (line.scale > 0);
-  return {is_taken ? line.scale : from.scale, is_taken ? line.minimum : from.minimum};
+  return rising_or(from, line);
 }
 
 Lines lines_of(Values x, CodeRange range) {
@@ -184,14 +69,6 @@ float largest_of(Four values) {
 
 float sum_of(Four values) {
   return (values[0] + values[1]) + (values[2] + values[3]);
-}
-
-f16 half_of(float value) {
-  return to_f16(std::clamp(value, -largest_half, largest_half));
-}
-
-void put_half(f16 value, std::size_t offset, std::byte* block) {
-  std::memcpy(block + offset, &value, sizeof(value));
 }
 
 bool all_finite(const float* x) {

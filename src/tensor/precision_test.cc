@@ -40,6 +40,7 @@ TEST(PrecisionTable, HasItsRowsInOrder) {
                                              "int4-weights",
                                              "int4-weights-g128",
                                              "int4-weights-zp",
+                                             "int4-weights-min",
                                              "int4-weights-k",
                                              "int5-weights-k",
                                              "int6-weights-k",
@@ -170,8 +171,8 @@ TEST(ChoosePrecision, ErrorsNameTheBadPartAndWhatWouldBeRight) {
   EXPECT_EQ(message_of("fp17", ""),
             "precision 'fp17': is not known; the precisions are fp32, tf32, fp16, bf16, mixed-fp16, mixed-bf16, "
             "fp16-acc16, int8, int8-static, int8-weights, int8-group, int4-weights, int4-weights-g128, "
-            "int4-weights-zp, int4-weights-k, int5-weights-k, int6-weights-k, int4, fp8, mixed-fp8, mixed-fp8-block, "
-            "stored, stored-int8");
+            "int4-weights-zp, int4-weights-min, int4-weights-k, int5-weights-k, int6-weights-k, int4, fp8, mixed-fp8, "
+            "mixed-fp8-block, stored, stored-int8");
   EXPECT_EQ(message_of("bf16", "nose=f16"),
             "--with 'nose=f16': no role 'nose'; the roles that can have a dtype are embedding, attention, mlp, norm, "
             "softmax, head, kv");

@@ -59,7 +59,7 @@ void check(const ModelConfig& config, const TrainingOptions& options) {
         "classification head with --labels N, N at least 2",
         config.labels == 1 ? "one output" : fmt::format("{} outputs", config.labels));
   }
-  if (config.sinks) fail_user("models with attention sinks are not trained yet: nothing gives sinks their gradients");
+  if (config.sinks) fail_user("models with attention sinks are not trained: nothing gives sinks their gradients");
   if (config.router_loss) {
     fail_user(
         "output_router_logits: asks for the router's loss of balance, which is not built; as false in config.json "

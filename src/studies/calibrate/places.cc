@@ -16,6 +16,7 @@ class PlaceFinder {
       for (const ValueId id : built.nodes[n].outputs) {
         if (id != no_value) made_by_[static_cast<std::size_t>(id)] = &built.nodes[n];
       }
+      if (makes_one_value(built.nodes[n])) --uses_[static_cast<std::size_t>(built.nodes[n].inputs[0])];
     }
   }
 
@@ -40,6 +41,9 @@ class PlaceFinder {
   }
 
  private:
+  /// Whatever it reads: the zeros of a norm without a bias have the shape of its gain.
+  static bool makes_one_value(const Node& node) { return node.operation == &op::affine && node.attributes.scale == 0; }
+
   const Node* maker(ValueId id) const { return made_by_[static_cast<std::size_t>(id)]; }
   int uses(ValueId id) const { return uses_[static_cast<std::size_t>(id)]; }
 
@@ -83,12 +87,28 @@ class PlaceFinder {
   bool divide_norm(const Node& norm, LinearPlace& place) {
     if (width(norm.inputs[1]) != width(place.value)) return false;  // a gain for each head
     for (std::size_t i = 1; i < norm.inputs.size(); ++i) {
-      if (norm.inputs[i] == no_value) continue;
-      if (!is_own(norm.inputs[i])) return false;
-      place.divided.push_back(built_.value(norm.inputs[i]).name);
+      if (norm.inputs[i] == no_value || is_zero(norm.inputs[i])) continue;
+      const auto parameter = divided_in_norm(norm.inputs[i]);
+      if (!parameter) return false;
+      place.divided.push_back(*parameter);
     }
     set_rows(place, width(place.value));
     return true;
+  }
+
+  bool is_zero(ValueId id) const {
+    const Node* const source = maker(id);
+    return source != nullptr && makes_one_value(*source) && source->attributes.shift == 0;
+  }
+
+  /// A gain or bias: a parameter, or scale * parameter + shift, that nothing else reads.
+  std::optional<DividedParameter> divided_in_norm(ValueId id) const {
+    if (is_own(id)) return DividedParameter{.name = built_.value(id).name};
+    const Node* const source = maker(id);
+    const bool is_scaled = source != nullptr && source->operation == &op::affine && !makes_one_value(*source);
+    if (!is_scaled || uses(id) != 1 || !is_own(source->inputs[0])) return {};
+    const Attributes& attributes = source->attributes;
+    return DividedParameter{built_.value(source->inputs[0]).name, attributes.shift / attributes.scale};
   }
 
   /// What a linear layer gives, without an activation on it, read here alone.
@@ -100,7 +120,7 @@ class PlaceFinder {
     for (std::size_t i = 1; i < linear->inputs.size(); ++i) {
       if (linear->inputs[i] == no_value) continue;
       if (!is_own(linear->inputs[i])) return false;
-      place.divided.push_back(built_.value(linear->inputs[i]).name);
+      place.divided.push_back({.name = built_.value(linear->inputs[i]).name});
     }
     set_rows(place, width(value));
     return true;

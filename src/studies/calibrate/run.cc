@@ -345,7 +345,11 @@ class Calibrator {
     set_columns(place, factors);
     std::vector<float> inverse = factors;
     for (float& factor : inverse) factor = 1 / factor;
-    for (const std::string& name : place.divided) changes_[name].by_row = inverse;
+    for (const DividedParameter& parameter : place.divided) {
+      WeightChange& change = changes_[parameter.name];
+      change.by_row = inverse;
+      change.offset = static_cast<float>(parameter.offset);
+    }
   }
 
   static std::span<const float> values_in(const Tensor& rows) {
@@ -406,7 +410,7 @@ void name_changes(const Program& built, const std::vector<LinearPlace>& places, 
     for (const std::size_t n : place.layers) changes[matrix_name(built, n)];
     if (place.is_smoothable) {
       for (const std::string& name : place.matrices) changes[name];
-      for (const std::string& name : place.divided) changes[name];
+      for (const DividedParameter& parameter : place.divided) changes[parameter.name];
     }
     for (const std::size_t n : place.layers) {
       const Node& layer = built.nodes[n];
