@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,6 +59,15 @@ class CliMpi : public CliRanks {
     ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "2", 1);
     CliRanks::SetUp();
   }
+  /// Other tests have as many threads as before: measured peaks are those of a number of threads.
+  void TearDown() override {
+    if (threads_before_) {
+      ::setenv("OMP_NUM_THREADS", threads_before_->c_str(), 1);
+    } else {
+      ::unsetenv("OMP_NUM_THREADS");
+    }
+    CliRanks::TearDown();
+  }
 
   static Arguments launched(int ranks, const Arguments& program) {
     Arguments arguments = {"--oversubscribe", "--bind-to", "none", "-n", std::to_string(ranks), ASSAY_PROGRAM};
@@ -93,6 +103,11 @@ class CliMpi : public CliRanks {
   static constexpr const char* mpirun = "/usr/bin/mpirun";
 
  private:
+  static std::optional<std::string> threads_asked() {
+    const char* asked = std::getenv("OMP_NUM_THREADS");
+    return asked == nullptr ? std::nullopt : std::optional<std::string>(asked);
+  }
+  const std::optional<std::string> threads_before_ = threads_asked();
   /// The launcher says to each process which rank it is.
   bool is_rank(const fs::path& process, int rank) const {
     std::error_code ignored;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <map>
@@ -13,6 +12,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "formats/toml.h"
 
 namespace assay {
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
-#include <regex>
 #include <set>
 
 #include "base/error.h"
@@ -21,10 +20,18 @@ constexpr std::string_view data_sets = "datasets/";
 constexpr const char* endings_of_data[] = {".tsv", ".jsonl", ".txt"};
 constexpr std::size_t most_told = 10;
 
+/// What the name of a part of a split file ends in; 0 stands for any digit.
+constexpr std::string_view split_ending = "-00000-of-00000";
+
 /// A file's path without its ending and, of a split one, without "-00001-of-00003".
 std::string model_of_gguf(const std::filesystem::path& file) {
-  static const std::regex split("-[0-9]{5}-of-[0-9]{5}$");
-  return std::regex_replace((file.parent_path() / file.stem()).string(), split, "");
+  std::string path = (file.parent_path() / file.stem()).string();
+  const auto is_like = [](char pattern, char c) { return pattern == '0' ? c >= '0' && c <= '9' : c == pattern; };
+  const auto begin = path.size() - std::min(path.size(), split_ending.size());
+  if (std::equal(split_ending.begin(), split_ending.end(), path.begin() + static_cast<std::ptrdiff_t>(begin),
+                 path.end(), is_like))
+    path.resize(begin);
+  return path;
 }
 
 bool is_called(const std::string& file, const std::string& word) {

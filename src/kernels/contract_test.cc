@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "hardware/isa_cap.h"
@@ -62,12 +63,16 @@ std::span<const Implementation> implementations(const Backend& backend, const Op
   return {};
 }
 
-/// The cpu backend's, under every cap, but for the reference that each list ends in.
+/// The cpu backend's, under every cap that leaves something else than those before it, but for the reference that each
+/// list ends in.
 void add_cpu_candidates(const Operation& operation, std::vector<Candidate>& candidates) {
   const std::span<const Implementation> all = implementations(cpu_backend(), operation);
+  std::set<std::string> left;
   for (const char* cap : caps) {
+    const MachineFacts facts = facts_under(cap);
+    if (!left.insert(to_string(facts.isa)).second) continue;
     for (const Implementation& one : all.first(all.size() - 1))
-      candidates.push_back({&one, fmt::format("{} [{}]", one.name, *cap == '\0' ? "all" : cap), facts_under(cap)});
+      candidates.push_back({&one, fmt::format("{} [{}]", one.name, *cap == '\0' ? "all" : cap), facts});
   }
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # readme_commands.sh ROOT: runs every command of README.md's ```sh blocks from the project's root, in order, and prints
 # a line for each. Prints "PASSED FAILED SKIPPED" last. A command that must not be run here stands in a block of
-# another kind (```console) or is one of `git clone`, `cd` and `./check` (which is what is running).
+# another kind (```console) or is one of `git clone`, `cd` and `./check` (which is what is running). One that takes half
+# an hour, though others use the cores meanwhile, hangs.
 set -uo pipefail
 cd "$1" || exit 1
 passed=0 failed=0 skipped=0
@@ -17,7 +18,7 @@ commands() {
 run_one() {  # COMMAND
   local log start=$SECONDS
   log=$(mktemp)
-  if timeout "${ASSAY_README_SECONDS:-600}" bash -c "$1" </dev/null >"$log" 2>&1; then
+  if timeout "${ASSAY_README_SECONDS:-1800}" bash -c "$1" </dev/null >"$log" 2>&1; then
     passed=$((passed + 1))
     echo "ok $((SECONDS - start)) s: $1"
   else

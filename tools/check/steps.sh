@@ -8,14 +8,53 @@ readonly clang_format=.deps/clang-format/clang_format/data/bin/clang-format
 readonly not_here=77   # a step returns this where it cannot run here; its last line says why
 
 step() {  # NAME FUNCTION [ARGUMENT...]
-  local name=$1 log counts status seconds start=$EPOCHREALTIME
+  local log
+  log=$(log_of "${@:2}")
+  take_step "$log" "${@:2}"
+  tell_step "$1" "$log"
+}
+
+declare -a beside_names=() beside_logs=() beside_processes=()
+beside() {  # NAME FUNCTION [ARGUMENT...]: a step that runs beside those that follow; join_besides tells of it
+  local log
+  log=$(log_of "${@:2}")
+  set -m   # a process group of its own, to be ended as one
+  take_step "$log" "${@:2}" &
+  set +m
+  beside_names+=("$1")
+  beside_logs+=("$log")
+  beside_processes+=($!)
+}
+
+join_besides() {  # Waits for the steps that run beside.
+  local i
+  for i in "${!beside_names[@]}"; do
+    wait "${beside_processes[i]}"
+    tell_step "${beside_names[i]}" "${beside_logs[i]}"
+  done
+  beside_names=() beside_logs=() beside_processes=()
+}
+
+end_besides() { if ((${#beside_processes[@]} > 0)); then kill -- "${beside_processes[@]/#/-}" 2>/dev/null; fi; }
+
+log_of() {  # FUNCTION [ARGUMENT...]
+  local words=$*
+  echo "build/check/${words//[ \/]/-}.log"
+}
+
+take_step() {  # LOG FUNCTION [ARGUMENT...]: seconds and exit status go to LOG.end
+  local log=$1 status start=$EPOCHREALTIME
   shift
-  log=$*
-  log=build/check/${log//[ \/]/-}.log
+  rm -f "$log.end"
   ("$@") >"$log" 2>&1 </dev/null
   status=$?
-  seconds=$(awk "BEGIN {printf \"%.1f\", $EPOCHREALTIME - $start}")
-  counts=$(tail -n 1 "$log" | grep -xE '[0-9]+ [0-9]+ [0-9]+' || true)
+  awk "BEGIN {printf \"%.1f %d\n\", $EPOCHREALTIME - $start, $status}" >"$log.end"
+}
+
+tell_step() {  # NAME LOG
+  local seconds=0 status=1 counts
+  read -r seconds status 2>/dev/null <"$2.end"
+  counts=$(tail -n 1 "$2" | grep -xE '[0-9]+ [0-9]+ [0-9]+' || true)
   if [[ -z $counts ]]; then
     case $status in
       0) counts="1 0 0" ;;
@@ -24,7 +63,7 @@ step() {  # NAME FUNCTION [ARGUMENT...]
     esac
   fi
   add_counts $counts
-  report_step "$name" "$seconds" "$status" "$log" $counts
+  report_step "$1" "$seconds" "$status" "$2" $counts
 }
 
 add_counts() {  # PASSED FAILED SKIPPED
@@ -64,9 +103,12 @@ check_format() { sources | xargs -d '\n' "$clang_format" --dry-run --Werror; }
 
 build_release() { configure release -DASSAY_TESTS=ON && build release; }
 
-run_tests() {  # PRESET [LABEL]
-  local log=build/check/ctest-$1-${2:-all}.log
-  ctest --test-dir "build/$1" ${2:+-L "$2"} -V -j 2 --timeout 900 >"$log" 2>&1
+run_tests() {  # PRESET [LABEL]: those that measure when the others have ended
+  local log=build/check/ctest-$1-${2:-all}.log when
+  : >"$log"
+  for when in --exclude-regex --tests-regex; do
+    ctest --test-dir "build/$1" ${2:+-L "$2"} $when '_measuring$' -V -j 2 --timeout 900 >>"$log" 2>&1
+  done
   grep -E '^ *[0-9]+/[0-9]+ Test|^[0-9]+: (\[  FAILED  \]|.*(: Failure$|ERROR: |runtime error: ))' "$log"
   awk -f tools/check/count_tests.awk "$log"
 }
@@ -167,7 +209,8 @@ check_package() {  # PRESET: what cpack makes of its program is whole, knows wha
   dpkg-deb -x "$package" "$folder/unpacked" && (cd / && "$OLDPWD/$folder/unpacked/usr/bin/assay" --version)
 }
 
+# They are ./assay, which would wait for the lock that this process holds.
 run_readme_commands() {
   if [[ ! -f README.md ]]; then echo "there is no README.md" && return 1; fi
-  tools/check/readme_commands.sh "$root"
+  ASSAY_LOCKED=$root tools/check/readme_commands.sh "$root"
 }

@@ -14,8 +14,10 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/comes_true.h"
 #include "base/error.h"
 #include "base/secrets.h"
+#include "base/testing.h"
 #include "measure/meters/energy_log.h"
 
 namespace assay {
@@ -30,6 +32,19 @@ std::string message_of(const std::function<void()>& what) {
   return "";
 }
 
+/// `meter` counts so many watts for `seconds`, to within `bound_j`, read between two looks at the clock each time: who
+/// is kept waiting between reading and looking is not at fault.
+void expect_joules_of(double watts, EnergyMeter& meter, double seconds, double bound_j) {
+  const double before_begin_s = now_s();
+  const double begin_j = meter.read_j();
+  const double begin_s = now_s();
+  sleep_s(seconds);
+  const double end_s = now_s();
+  const double joules = meter.read_j() - begin_j;
+  EXPECT_GE(joules, watts * (end_s - begin_s) - bound_j);
+  EXPECT_LE(joules, watts * (now_s() - before_begin_s) + bound_j);
+}
+
 TEST(CommandMeter, IntegratesWattsOverTheCommandsOwnSeconds) {
   const auto meter = make_command_meter(
       "t=100000; while :; do t=$((t+20)); printf '%d.%03d 25.0\\n' $((t/1000)) $((t%1000)); sleep 0.02; done",
@@ -38,12 +53,8 @@ TEST(CommandMeter, IntegratesWattsOverTheCommandsOwnSeconds) {
   EXPECT_EQ(meter->facts().unit, "W, integrated");
   EXPECT_NEAR(meter->facts().update_period_s, 0.02, 1e-9);
   EXPECT_DOUBLE_EQ(meter->facts().power_step_w, 0.1);
-  const double begin_j = meter->read_j();
-  const double begin_s = now_s();
-  sleep_s(0.5);
-  const double joules = meter->read_j() - begin_j;
-  const double passed_s = now_s() - begin_s;
-  EXPECT_NEAR(joules, 25 * passed_s, 1e-3) << "a constant power is exact, whatever the pace of the lines";
+  // A constant power is exact, whatever the pace of the lines.
+  expect_joules_of(25, *meter, 0.5, 1e-3);
 }
 
 TEST(CommandMeter, TakesJoulesAsACounterByItsHeader) {
@@ -53,9 +64,8 @@ TEST(CommandMeter, TakesJoulesAsACounterByItsHeader) {
   EXPECT_EQ(meter->facts().unit, "J");
   EXPECT_DOUBLE_EQ(meter->facts().resolution_j, 1);
   const double begin_j = meter->read_j();
-  sleep_s(0.3);
-  const double joules = meter->read_j() - begin_j;
-  EXPECT_GT(joules, 0);
+  double joules = 0;
+  EXPECT_TRUE(comes_true([&] { return (joules = meter->read_j() - begin_j) > 0; }));
   EXPECT_EQ(std::fmod(joules, 3), 0) << "a counter is not stretched between its figures";
 }
 
@@ -77,10 +87,14 @@ TEST(CommandMeter, SaysWhatIsWrongWithTheCommand) {
 }
 
 TEST(CommandMeter, ThatEndsLaterIsALackingError) {
-  const auto meter = make_command_meter("for t in 1 2 3 4; do echo \"$t 5\"; done; sleep 0.2", MeterUnit::watts);
+  const TemporaryFolder folder;
+  const std::string may_end = (folder.path() / "may end").string();
+  const auto meter = make_command_meter(
+      "for t in 1 2 3 4; do echo \"$t 5\"; done; until [ -e '" + may_end + "' ]; do sleep 0.01; done",
+      MeterUnit::watts);
   meter->read_j();
-  sleep_s(0.6);
-  EXPECT_NE(message_of([&] { meter->read_j(); }).find("ended"), std::string::npos);
+  std::ofstream(may_end) << "now";
+  EXPECT_TRUE(comes_true([&] { return message_of([&] { meter->read_j(); }).find("ended") != std::string::npos; }));
 }
 
 TEST(CommandMeter, LeavesNoProcessBehind) {
@@ -94,17 +108,11 @@ TEST(CommandMeter, LeavesNoProcessBehind) {
     ASSERT_GT(child, 0);
     EXPECT_EQ(::kill(child, 0), 0);
   }
-  bool is_gone = false;
-  for (int i = 0; i < 200 && !is_gone; ++i) {
-    is_gone = ::kill(child, 0) != 0;
-    if (std::ifstream status("/proc/" + std::to_string(child) + "/stat"); status) {
-      std::string stat;
-      std::getline(status, stat);
-      is_gone = is_gone || stat.find(") Z ") != std::string::npos;  // Nobody may reap it here.
-    }
-    sleep_s(0.01);
-  }
-  EXPECT_TRUE(is_gone);
+  EXPECT_TRUE(comes_true([&] {
+    std::string stat;
+    std::getline(std::ifstream("/proc/" + std::to_string(child) + "/stat") >> std::ws, stat);
+    return ::kill(child, 0) != 0 || stat.find(") Z ") != std::string::npos;  // Nobody may reap it here.
+  }));
 }
 
 TEST(EnergyLog, NeverFallsThoughTheHeldPowerDoes) {
@@ -224,11 +232,7 @@ TEST(HttpMeter, IntegratesWhatAPlugAnswers) {
   EXPECT_EQ(meter->facts().reach, EnergyReach::machine);
   EXPECT_DOUBLE_EQ(meter->facts().power_step_w, 0.1);
   EXPECT_DOUBLE_EQ(meter->facts().update_period_s, 1) << "a figure that stands still tells no period";
-  const double begin_j = meter->read_j();
-  const double begin_s = now_s();
-  sleep_s(0.6);
-  const double joules = meter->read_j() - begin_j;
-  EXPECT_NEAR(joules, 60.5 * (now_s() - begin_s), 0.05);
+  expect_joules_of(60.5, *meter, 0.6, 0.05);
 }
 
 TEST(HttpMeter, MeasuresHowOftenTheFigureChanges) {

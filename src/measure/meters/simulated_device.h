@@ -26,11 +26,11 @@ class SimulatedDevice {
     write();
   }
 
-  /// Integrates in steps that are much shorter than the period.
+  /// Integrates in steps that are shorter than the period.
   void pass(double seconds) {
     const double end_s = now_s_ + seconds;
     while (now_s_ < end_s) {
-      const double step_s = std::min({end_s - now_s_, period_s_ / 50, next_s_ - now_s_});
+      const double step_s = std::min({end_s - now_s_, period_s_ / (is_lazy_ ? 10 : 50), next_s_ - now_s_});
       energy_j_ += step_s * power_(now_s_ + step_s / 2);
       now_s_ += step_s;
       if (now_s_ >= next_s_ - 1e-12) renew();
@@ -38,7 +38,8 @@ class SimulatedDevice {
     if (!is_lazy_) write();
   }
 
-  /// From now on its files are written by show() alone, before somebody reads them: that saves a long simulation time.
+  /// From now on its files are written by show() alone, before somebody reads them, and steps are longer: that saves a
+  /// long simulation time.
   void write_when_shown() { is_lazy_ = true; }
   void show() { write(); }
 

@@ -1,7 +1,6 @@
 #include "studies/study/study_file.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <map>
@@ -10,6 +9,7 @@
 #include "base/error.h"
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "formats/toml.h"
 #include "results/fields.h"
 
 namespace assay {
