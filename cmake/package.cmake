@@ -6,6 +6,7 @@ include(GNUInstallDirs)
 install(TARGETS assay RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(FILES LICENSE NOTICE CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(FILES LICENSE RENAME copyright DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+assay_install_licences("${CMAKE_INSTALL_DOCDIR}/licenses" Unspecified ${assay_compiled_in})
 install(CODE "set(program \"$<TARGET_FILE:assay>\")
 set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATAROOTDIR}\")")
 install(SCRIPT "${CMAKE_CURRENT_LIST_DIR}/install_texts.cmake")
@@ -29,4 +30,5 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "python3-pip")  # `assay pull`
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3-venv, g++")  # `assay peers`
 include(CPack)

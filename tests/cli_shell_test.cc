@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <cstdlib>
 #include <regex>
 #include <set>
@@ -87,6 +89,101 @@ TEST_F(CliShell, BashCompletesCommandsOptionsAndValues) {
   EXPECT_EQ(completed({"train", "--warmup", "x"}), "\n") << "a value of which nothing is known is a file's name";
   EXPECT_EQ(completed({"man", "compare-"}), "compare-training\n");
   EXPECT_EQ(completed({"completion", "b"}), "bash\n");
+  EXPECT_EQ(completed({"bench", "--peers", "pytorch,openv"}), "pytorch,openvino\n");
+  EXPECT_EQ(completed({"peers", "--install", "vllm"}), "\n") << "it cannot be had";
+  EXPECT_EQ(completed({"bench", "--shard", ""}), "auto\n") << "what stands in capitals is no word to type";
+}
+
+TEST_F(CliShell, PlacesOfWordsAreCompletedInTheirOrder) {
+  EXPECT_EQ(completed({"fleet", ""}), "report\n");
+  EXPECT_EQ(completed({"fleet", "report", ""}), "\n") << "files";
+  EXPECT_NE(printed({"completion", "fish"}).find("'__assay_is_command fleet; and __assay_is_behind 2' -x -a 'report'"),
+            std::string::npos);
+}
+
+/// The same questions in the shells themselves, where they are installed.
+class CliShellItself : public CliShell {
+ protected:
+  void need(const char* shell) {
+    const char* const path = std::getenv("PATH");
+    std::istringstream folders(path == nullptr ? "" : path);
+    for (std::string folder; std::getline(folders, folder, ':');) {
+      if (::access((fs::path(folder) / shell).c_str(), X_OK) == 0) program_ = fs::path(folder) / shell;
+    }
+  }
+
+  std::set<std::string> offered(const Arguments& arguments) const {
+    const Outcome outcome = run_program(program_, folder_.path(), arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    std::set<std::string> words;
+    for (const std::string& line : lines_of(outcome.out)) words.insert(line.substr(0, line.find('\t')));
+    return words;
+  }
+
+  fs::path program_;
+};
+
+struct Offered {
+  std::string line;
+  std::set<std::string> some;         ///< What is offered, among other words.
+  std::set<std::string> others = {};  ///< What is not.
+};
+
+const std::vector<Offered>& what_shells_offer() {
+  static const std::vector<Offered> rows = {
+      {"assay acc", {"accumulate"}, {"bench"}},
+      {"assay bench --prec", {"--precision"}, {"--peers"}},
+      {"assay bench --device cu", {"cuda"}, {"cpu"}},
+      {"assay bench --precision fp32,mixed-b", {"fp32,mixed-bf16"}, {"fp32,mixed-fp16"}},
+      {"assay bench --precision=fp32,mixed-b", {"--precision=fp32,mixed-bf16"}, {"--precision=fp32,mixed-fp16"}},
+      {"assay bench --peers pytorch,openv", {"pytorch,openvino"}, {"pytorch,onnxruntime"}},
+      {"assay fleet r", {"report"}},
+      {"assay man compare-", {"compare-training"}, {"compare"}},
+      {"assay completion b", {"bash"}, {"zsh"}},
+  };
+  return rows;
+}
+
+TEST_F(CliShellItself, FishOffersTheSame) {
+  need("fish");
+  if (program_.empty()) GTEST_SKIP() << "fish is not installed";
+  write_text(folder_.path() / "assay.fish", printed({"completion", "fish"}));
+  for (const Offered& row : what_shells_offer()) {
+    const std::set<std::string> words =
+        offered({"--no-config", "-c", fmt::format("source assay.fish; complete -C '{}'", row.line)});
+    for (const std::string& word : row.some) EXPECT_EQ(words.count(word), 1U) << row.line << ": " << word;
+    for (const std::string& word : row.others) EXPECT_EQ(words.count(word), 0U) << row.line << ": " << word;
+  }
+}
+
+TEST_F(CliShellItself, ZshOffersTheSame) {
+  need("zsh");
+  if (program_.empty()) GTEST_SKIP() << "zsh is not installed";
+  write_text(folder_.path() / "_assay", printed({"completion", "zsh"}));
+  for (const Offered& row : what_shells_offer()) {
+    const std::set<std::string> words = offered(
+        {"-f", (fs::path(ASSAY_SOURCE_DIR) / "tests/zsh_offers.zsh").string(), folder_.path().string(), row.line});
+    for (const std::string& word : row.some) EXPECT_EQ(words.count(word), 1U) << row.line << ": " << word;
+    for (const std::string& word : row.others) EXPECT_EQ(words.count(word), 0U) << row.line << ": " << word;
+  }
+}
+
+/// zsh's _arguments refuses a second rest of the line ("doubled rest argument definition").
+TEST_F(CliShell, ZshHasOneRestOfALineAtMost) {
+  std::size_t commands = 0;
+  std::size_t rests = 0;
+  for (const std::string& line : lines_of(printed({"completion", "zsh"}))) {
+    if (line.find("_arguments") != std::string::npos) {
+      ++commands;
+      rests = 0;
+    }
+    if (line.find(" '*:") != std::string::npos) {
+      ++rests;
+      EXPECT_LE(rests, 1U) << line;
+    }
+  }
+  EXPECT_GT(commands, 25U);
 }
 
 TEST_F(CliShell, ModelsAreCompletedByThePresentCache) {

@@ -32,9 +32,10 @@ class Gate(unittest.TestCase):
         self.program.write_text(STUB)
         self.program.chmod(0o755)
 
-    def answers(self, codes, verdict="same", ratio=1.0):
+    def answers(self, codes, verdict="same", ratio=1.0, stopped_by="verdict"):
         (self.folder / "codes").write_text("".join(f"{code}\n" for code in codes))
-        (self.folder / "answer.json").write_text(json.dumps({"cells": [{"verdict": verdict, "ratio": ratio}]}))
+        answer = {"stopped_by": stopped_by, "cells": [{"verdict": verdict, "ratio": ratio}]}
+        (self.folder / "answer.json").write_text(json.dumps(answer))
 
     def run_tool(self, tool, *arguments, **environment):
         command = [str(ROOT / "tools" / tool), *map(str, arguments)]
@@ -53,8 +54,35 @@ class Gate(unittest.TestCase):
                 outcome = self.gate(GITHUB_ACTIONS="true")
                 self.assertEqual(outcome.returncode, code, outcome.stderr)
                 self.assertEqual("::notice" in outcome.stdout, verdict == "cannot tell")
+                self.assertEqual("::error" in outcome.stdout, verdict == "slower")
                 self.assertIn(f"verdict={verdict}\nratio=1.07\n", (self.folder / "out").read_text())
                 self.assertIn("# compared", (self.folder / "summary").read_text())
+
+    def test_slower_by_nobody_knows_how_much_passes_and_says_so(self):
+        self.answers([0], "slower", 1.02, stopped_by="budget")
+        outcome = self.gate(GITHUB_ACTIONS="true")
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertIn("::notice title=assay::slower, and cannot tell within 10m whether by more than the 2%25", outcome.stdout)
+        self.answers([0], "slower", 1.005)
+        self.assertNotIn("::", self.gate(GITHUB_ACTIONS="true").stdout)
+
+    def test_outside_of_a_workflow_nothing_is_written_but_the_comparison(self):
+        self.answers([9], "slower", 1.07)
+        outcome = self.run_tool("gate", GATE_BASE="a", GATE_HEAD="b", GATE_PROGRAM=self.program, GITHUB_ACTIONS="")
+        self.assertEqual((outcome.returncode, outcome.stdout), (9, ""))
+
+    def test_what_it_lacks_is_said_in_one_line(self):
+        for missing, line in [
+            ({"GATE_BASE": ""}, "gate: GATE_BASE: is not set"),
+            ({"GATE_HEAD": ""}, "gate: GATE_HEAD: is not set"),
+            ({"GATE_PROGRAM": "/nowhere/assay"}, "gate: /nowhere/assay: no program that can be run"),
+        ]:
+            with self.subTest(line=line):
+                asked = {"GATE_BASE": "a", "GATE_HEAD": "b", "GATE_PROGRAM": self.program, **missing}
+                outcome = self.run_tool("gate", **asked)
+                self.assertEqual(outcome.returncode, 2)
+                self.assertEqual(outcome.stderr.count("\n"), 1, outcome.stderr)
+                self.assertIn(line, outcome.stderr)
 
     def test_commands_are_handed_on_as_they_are(self):
         self.answers([0])

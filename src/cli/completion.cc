@@ -7,7 +7,6 @@
 
 #include "base/streams.h"
 #include "cli/commands.h"
-#include "tensor/precision.h"
 
 namespace assay {
 namespace {
@@ -28,12 +27,6 @@ std::string completion_for(Shell shell) {
 }
 
 }  // namespace
-
-std::string precision_words() {
-  std::vector<std::string> names;
-  for (const Precision& row : precision_table()) names.emplace_back(row.name);
-  return fmt::format("{}", fmt::join(names, " "));
-}
 
 std::string command_words(std::span<const ListedCommand> commands) {
   std::vector<std::string> names;

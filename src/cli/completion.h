@@ -7,17 +7,15 @@
 
 namespace assay {
 
-// A shell's script that completes what is typed behind `assay`: commands, options, and values where they are choices,
-// precisions or names of models (which the program is asked for at that moment: the cache changes). Where nothing is
-// known of a value, the shell offers files. `commands` is what listed_commands gives.
+// A shell's script that completes what is typed behind `assay`: commands, options, and values where they are choices
+// (precisions and peers among them) or names of models (which the program is asked for at that moment: the cache
+// changes). Where nothing is known of a value, the shell offers files. `commands` is what listed_commands gives.
 
 std::string bash_completion(std::span<const ListedCommand> commands);
 std::string fish_completion(std::span<const ListedCommand> commands);
 std::string zsh_completion(std::span<const ListedCommand> commands);
 
-/// The names of the precision table, with a space between.
-std::string precision_words();
-/// Of all commands but the program itself.
+/// The names of all commands but the program itself, with a space between.
 std::string command_words(std::span<const ListedCommand> commands);
 /// As one word of a shell between single quotes; `quote` is how it writes one inside.
 std::string quoted(const std::string& text, const std::string& quote);

@@ -40,16 +40,12 @@ complete -o bashdefault -o default -F _assay assay
 )";
 
 /// What is between the double quotes of an argument of _assay_offer; empty where files are to be offered.
-std::string bash_words(const ListedOption& option, std::span<const ListedCommand> commands) {
+std::string bash_words(const ListedOption& option) {
   switch (option.takes) {
     case Takes::choice:
       return fmt::format("{}", fmt::join(option.choices, " "));
-    case Takes::precisions:
-      return precision_words();
     case Takes::models:
       return "$(_assay_models)";
-    case Takes::commands:
-      return command_words(commands);
     case Takes::anything:
     case Takes::nothing:
       return {};
@@ -58,27 +54,37 @@ std::string bash_words(const ListedOption& option, std::span<const ListedCommand
 }
 
 /// The lines of `case` for an option that takes a value: a file is what the shell offers where nothing is.
-std::string bash_values(const ListedCommand& command, const ListedOption& option,
-                        std::span<const ListedCommand> commands) {
+std::string bash_values(const ListedCommand& command, const ListedOption& option) {
   std::vector<std::string> patterns;
   for (const std::string& name : option.names) patterns.push_back(fmt::format("'{} {}'", command.name, name));
-  const std::string words = bash_words(option, commands);
+  const std::string words = bash_words(option);
   const std::string offer = words.empty() ? "" : fmt::format(" _assay_offer \"$current\" \"{}\";", words);
   return fmt::format("    {}){} return ;;\n", fmt::join(patterns, " | "), offer);
 }
 
-/// Its options, and what stands in the place of its words.
-std::string bash_command(const ListedCommand& command, std::span<const ListedCommand> commands) {
-  std::vector<std::string> names;
-  std::string words;
-  for (const ListedOption& option : command.options) {
-    if (option.is_word())
-      words = bash_words(option, commands);
-    else
-      names.insert(names.end(), option.names.begin(), option.names.end());
+/// Sets `words` to what may stand in the place of words without an option. Where there are several such places, the
+/// first ones are looked for right behind the command.
+std::string bash_places(const ListedCommand& command) {
+  const std::vector<const ListedOption*> places = command.words();
+  std::string text;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::string words = bash_words(*places[i]);
+    if (words.empty()) continue;
+    const bool is_last = i + 1 == places.size();
+    const std::string where =
+        places.size() == 1 ? "" : fmt::format("((COMP_CWORD {} {})) && ", is_last ? ">=" : "==", i + 2);
+    text += fmt::format(" {}words=\"{}\";", where, words);
   }
-  const std::string set_words = words.empty() ? "" : fmt::format(" words=\"{}\"", words);
-  return fmt::format("    {}) options='{}'{} ;;\n", command.name, fmt::join(names, " "), set_words);
+  return text;
+}
+
+/// Its options, and what stands in the place of its words.
+std::string bash_command(const ListedCommand& command) {
+  std::vector<std::string> names;
+  for (const ListedOption& option : command.options) {
+    if (!option.is_word()) names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  return fmt::format("    {}) options='{}';{} ;;\n", command.name, fmt::join(names, " "), bash_places(command));
 }
 
 }  // namespace
@@ -90,11 +96,11 @@ std::string bash_completion(std::span<const ListedCommand> commands) {
   text += bash_middle;
   for (const ListedCommand& command : commands) {
     for (const ListedOption& option : command.options) {
-      if (!option.is_word() && option.takes != Takes::nothing) text += bash_values(command, option, commands);
+      if (!option.is_word() && option.takes != Takes::nothing) text += bash_values(command, option);
     }
   }
   text += "  esac\n  case $command in\n";
-  for (const ListedCommand& command : commands.subspan(1)) text += bash_command(command, commands);
+  for (const ListedCommand& command : commands.subspan(1)) text += bash_command(command);
   return text + bash_end;
 }
 

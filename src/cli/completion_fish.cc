@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "cli/completion.h"
 
 namespace assay {
@@ -15,6 +17,11 @@ end
 function __assay_is_command
     set -l words (commandline -opc)
     test (count $words) -gt 1; and test $words[2] = $argv[1]
+end
+
+# Whether N words stand before the cursor, the program's own among them.
+function __assay_is_behind
+    test (count (commandline -opc)) -eq $argv[1]
 end
 
 function __assay_models
@@ -35,7 +42,7 @@ std::string in_fish(const std::string& text) {
 }
 
 /// The arguments of `complete` for what an option takes, or a word.
-std::string fish_values(const ListedOption& option, std::span<const ListedCommand> commands) {
+std::string fish_values(const ListedOption& option) {
   switch (option.takes) {
     case Takes::nothing:
       return {};
@@ -43,10 +50,6 @@ std::string fish_values(const ListedOption& option, std::span<const ListedComman
       return " -r";
     case Takes::models:
       return " -r -a '(__assay_models)'";
-    case Takes::commands:
-      return fmt::format(" -x -a '{}'", command_words(commands));
-    case Takes::precisions:
-      return fmt::format(" -x -a '(__assay_list {})'", precision_words());
     case Takes::choice:
       return option.several == Several::by_comma
                  ? fmt::format(" -x -a '(__assay_list {})'", fmt::join(option.choices, " "))
@@ -64,6 +67,17 @@ std::string fish_names(const ListedOption& option) {
   return names;
 }
 
+/// When that is offered. Where words without an option have several places, the first ones are right behind the
+/// command.
+std::string fish_condition(const ListedCommand& command, const ListedOption& option) {
+  const std::vector<const ListedOption*> places = command.words();
+  const auto place = std::find(places.begin(), places.end(), &option);
+  const bool is_early = place != places.end() && place + 1 != places.end();
+  const std::string where =
+      is_early ? fmt::format("; and __assay_is_behind {}", place - places.begin() + 2) : std::string();
+  return fmt::format("'__assay_is_command {}{}'", command.name, where);
+}
+
 }  // namespace
 
 std::string fish_completion(std::span<const ListedCommand> commands) {
@@ -74,8 +88,9 @@ std::string fish_completion(std::span<const ListedCommand> commands) {
     text +=
         fmt::format("\ncomplete -c assay -n __assay_is_first -x -a {} -d {}\n", command.name, in_fish(command.about));
     for (const ListedOption& option : command.options) {
-      text += fmt::format("complete -c assay -n '__assay_is_command {}'{}{} -d {}\n", command.name, fish_names(option),
-                          fish_values(option, commands), in_fish(option.about));
+      if (option.is_word() && option.takes == Takes::anything) continue;  // Files are what fish offers by itself.
+      text += fmt::format("complete -c assay -n {}{}{} -d {}\n", fish_condition(command, option), fish_names(option),
+                          fish_values(option), in_fish(option.about));
     }
   }
   return text;

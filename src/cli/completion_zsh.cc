@@ -31,17 +31,13 @@ std::string in_specification(std::string text) {
 }
 
 /// The action of _arguments: what it offers.
-std::string zsh_values(const ListedOption& option, std::span<const ListedCommand> commands) {
+std::string zsh_values(const ListedOption& option) {
   switch (option.takes) {
     case Takes::nothing:
     case Takes::anything:
       return "_files";
     case Takes::models:
       return "_assay_models";
-    case Takes::commands:
-      return fmt::format("({})", command_words(commands));
-    case Takes::precisions:
-      return fmt::format("_sequence compadd - {}", precision_words());
     case Takes::choice:
       return option.several == Several::by_comma ? fmt::format("_sequence compadd - {}", fmt::join(option.choices, " "))
                                                  : fmt::format("({})", fmt::join(option.choices, " "));
@@ -49,23 +45,21 @@ std::string zsh_values(const ListedOption& option, std::span<const ListedCommand
   return {};
 }
 
-/// One specification a name.
-std::string zsh_option(const ListedOption& option, std::span<const ListedCommand> commands) {
+std::string zsh_specification(const ListedOption& option, const std::string& name) {
   const std::string about = in_specification(option.about);
-  const std::string values = zsh_values(option, commands);
+  const std::string values = zsh_values(option);
+  // A command has one word at most that may be several, the last one.
+  if (option.is_word()) return fmt::format("{}:{}:{}", option.several == Several::by_word ? "*" : "", name, values);
+  if (option.is_flag_with_value()) return fmt::format("{}=-[{}]::file:_files", name, about);
+  if (option.takes == Takes::nothing) return fmt::format("{}[{}]", name, about);
+  return fmt::format("*{}=[{}]:value:{}", name, about, values);
+}
+
+/// One specification a name.
+std::string zsh_option(const ListedOption& option) {
   std::string text;
-  for (const std::string& name : option.names) {
-    std::string line;
-    if (option.is_word())
-      line = fmt::format("*:{}:{}", name, values);
-    else if (option.is_flag_with_value())
-      line = fmt::format("{}=-[{}]::file:_files", name, about);
-    else if (option.takes == Takes::nothing)
-      line = fmt::format("{}[{}]", name, about);
-    else
-      line = fmt::format("*{}=[{}]:value:{}", name, about, values);
-    text += " \\\n        " + quoted(line, "'\\''");
-  }
+  for (const std::string& name : option.names)
+    text += " \\\n        " + quoted(zsh_specification(option, name), "'\\''");
   return text;
 }
 
@@ -77,11 +71,11 @@ std::string zsh_completion(std::span<const ListedCommand> commands) {
   for (const ListedCommand& command : commands.subspan(1))
     text += fmt::format("    {}\n", quoted(command.name + ":" + in_specification(command.about), "'\\''"));
   text += "  )\n  if ((CURRENT == 2)); then\n    _describe command subcommands\n    _arguments";
-  for (const ListedOption& option : commands.front().options) text += zsh_option(option, commands);
+  for (const ListedOption& option : commands.front().options) text += zsh_option(option);
   text += "\n    return\n  fi\n  shift words\n  ((CURRENT--))\n  case $words[1] in\n";
   for (const ListedCommand& command : commands.subspan(1)) {
     text += fmt::format("    {})\n      _arguments", command.name);
-    for (const ListedOption& option : command.options) text += zsh_option(option, commands);
+    for (const ListedOption& option : command.options) text += zsh_option(option);
     text += " ;;\n";
   }
   return text + zsh_end;

@@ -1,36 +1,27 @@
 #include "cli/listing.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <span>
 #include <sstream>
 
 #include "cli/commands.h"
 #include "cli/other_names.h"
+#include "studies/peers/peer_table.h"
+#include "tensor/precision.h"
 
 namespace assay {
 namespace {
 
-struct NamedValue {
-  const char* name;
-  Takes takes;
-};
-
-/// What a name says of the value, where the tree does not.
-constexpr NamedValue named_values[] = {
-    {"model", Takes::models},    {"models", Takes::models},     {"name", Takes::models},   {"--model", Takes::models},
-    {"--models", Takes::models}, {"--baseline", Takes::models}, {"page", Takes::commands},
-};
+/// What names of options and words say of the value, where the tree does not.
+constexpr const char* names_of_models[] = {"model", "models", "name", "--model", "--models", "--baseline"};
+constexpr const char* names_of_peers[] = {"--peers", "--install", "--remove"};
+constexpr const char* names_of_commands[] = {"page"};
 
 std::string trimmed(const std::string& text) {
   const std::size_t begin = text.find_first_not_of(' ');
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
-}
-
-std::vector<std::string> choices_of(const CLI::Option& option) {
-  std::vector<std::string> words;
-  std::istringstream text(option.get_option_text());
-  for (std::string word; std::getline(text, word, '|');) words.push_back(word);
-  return words.size() > 1 ? words : std::vector<std::string>{};
 }
 
 std::vector<std::string> names_of(const CLI::Option& option) {
@@ -41,14 +32,64 @@ std::vector<std::string> names_of(const CLI::Option& option) {
   return names;
 }
 
+bool is_named(const std::vector<std::string>& names, std::span<const char* const> wanted) {
+  return std::ranges::any_of(
+      wanted, [&](const char* one) { return std::find(names.begin(), names.end(), one) != names.end(); });
+}
+
+/// "on|off"; what stands there in capitals, as I/N, is none of them.
+std::vector<std::string> choices_in_help(const CLI::Option& option) {
+  std::vector<std::string> words;
+  std::istringstream text(option.get_option_text());
+  for (std::string word; std::getline(text, word, '|');) {
+    if (std::none_of(word.begin(), word.end(), [](unsigned char c) { return std::isupper(c) != 0; }))
+      words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> names_of_precisions() {
+  std::vector<std::string> names;
+  for (const Precision& row : precision_table()) names.emplace_back(row.name);
+  return names;
+}
+
+/// Those that can be had.
+std::vector<std::string> names_of_known_peers() {
+  std::vector<std::string> names;
+  for (const Peer& peer : peers()) {
+    if (peer.absent == nullptr) names.emplace_back(peer.name);
+  }
+  return names;
+}
+
+/// Of the program that `command` is part of; those that help lists.
+std::vector<std::string> names_of_all_commands(const CLI::App& command) {
+  std::vector<std::string> names;
+  if (command.get_parent() == nullptr) return names;
+  for (const CLI::App* one : command.get_parent()->get_subcommands([](const CLI::App*) { return true; })) {
+    if (!one->get_group().empty()) names.push_back(one->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> choices_of(const CLI::App& command, const CLI::Option& option,
+                                    const std::vector<std::string>& names) {
+  if (takes_precisions(option)) return names_of_precisions();
+  if (is_named(names, names_of_peers)) return names_of_known_peers();
+  if (is_named(names, names_of_commands)) return names_of_all_commands(command);
+  return choices_in_help(option);
+}
+
 Takes taken_by(const CLI::Option& option, const ListedOption& listed) {
   if (option.get_expected_max() == 0) return Takes::nothing;
   if (!listed.choices.empty()) return Takes::choice;
-  if (takes_precisions(option)) return Takes::precisions;
-  for (const NamedValue& row : named_values) {
-    if (std::find(listed.names.begin(), listed.names.end(), row.name) != listed.names.end()) return row.takes;
-  }
-  return Takes::anything;
+  return is_named(listed.names, names_of_models) ? Takes::models : Takes::anything;
+}
+
+Several several_of(const CLI::Option& option) {
+  if (option.get_delimiter() == ',') return Several::by_comma;
+  return option.get_positional() && option.get_expected_max() > 1 ? Several::by_word : Several::no;
 }
 
 /// What help writes behind the name, without the other options that it names. CLI11 tells the type of a number in
@@ -71,9 +112,10 @@ ListedOption listed(const CLI::App& command, const CLI::Option& option) {
                       .value = value_of(command, option),
                       .about = option.get_description(),
                       .heading = option.get_group(),
-                      .choices = choices_of(option)};
+                      .choices = {}};
+  result.choices = choices_of(command, option, result.names);
   result.takes = taken_by(option, result);
-  if (option.get_delimiter() == ',') result.several = Several::by_comma;
+  result.several = several_of(option);
   return result;
 }
 
@@ -112,14 +154,19 @@ std::vector<ListedCommand> listed_program(TrainForm form) {
   return commands;
 }
 
-bool lists_option(const ListedCommand& command, const ListedOption& wanted) {
-  return std::any_of(command.options.begin(), command.options.end(),
-                     [&](const ListedOption& option) { return option.names == wanted.names; });
+ListedOption* find_listed(ListedCommand& command, const ListedOption& wanted) {
+  const auto found = std::find_if(command.options.begin(), command.options.end(),
+                                  [&](const ListedOption& option) { return option.names == wanted.names; });
+  return found == command.options.end() ? nullptr : &*found;
 }
 
 void take_over(const ListedCommand& benchmark, ListedCommand& command) {
   for (ListedOption option : benchmark.options) {
-    if (option.is_word() || lists_option(command, option)) continue;
+    if (ListedOption* const own = find_listed(command, option)) {
+      if (option.several != Several::no) own->several = option.several;  // One where it trains, a list where it times.
+      continue;
+    }
+    if (option.is_word()) continue;
     option.heading = "With --benchmark";
     command.options.push_back(std::move(option));
   }
@@ -128,6 +175,14 @@ void take_over(const ListedCommand& benchmark, ListedCommand& command) {
 }
 
 }  // namespace
+
+std::vector<const ListedOption*> ListedCommand::words() const {
+  std::vector<const ListedOption*> found;
+  for (const ListedOption& option : options) {
+    if (option.is_word()) found.push_back(&option);
+  }
+  return found;
+}
 
 std::vector<ListedCommand> listed_commands() {
   std::vector<ListedCommand> commands = listed_program(TrainForm::training);

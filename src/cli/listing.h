@@ -9,14 +9,12 @@ namespace assay {
 
 /// What may follow an option, or stand in the place of a word without one.
 enum class Takes : std::uint8_t {
-  nothing,     ///< A flag.
-  anything,    ///< A file, a number, a text.
-  choice,      ///< One of ListedOption::choices.
-  precisions,  ///< A row of the precision table.
-  models,      ///< A name that `assay models` lists, or a path.
-  commands     ///< The name of a command.
+  nothing,   ///< A flag.
+  anything,  ///< A file, a number, a text.
+  choice,    ///< One of ListedOption::choices.
+  models     ///< A name that `assay models` lists, or a path.
 };
-enum class Several : std::uint8_t { no, by_comma };
+enum class Several : std::uint8_t { no, by_comma, by_word };
 
 /// An option of a command as its users see it, or a word without one.
 struct ListedOption {
@@ -26,7 +24,8 @@ struct ListedOption {
   std::string heading;  ///< Under which it stands in help.
   Takes takes = Takes::nothing;
   Several several = Several::no;
-  std::vector<std::string> choices;
+  std::vector<std::string>
+      choices;  ///< What help writes between '|'; precisions, peers or commands where those are meant.
 
   bool is_word() const { return !names.front().starts_with('-'); }
   /// `--json`, `--json=FILE`: takes a value behind '=' alone.
@@ -39,6 +38,9 @@ struct ListedCommand {
   std::string aim;       ///< The heading of `assay --help` under which it stands.
   std::string examples;  ///< Command lines, one a line.
   std::vector<ListedOption> options;
+
+  /// Words that stand without an option, in their order.
+  std::vector<const ListedOption*> words() const;
 };
 
 /// The program itself (its name is "assay"), then every command that help lists, in that order: read off the tree that

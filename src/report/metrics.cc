@@ -25,17 +25,18 @@ struct MetricUnit {
   std::string_view ucum;        ///< The Unified Code for Units of Measure, which OpenTelemetry uses.
   std::string_view prometheus;  ///< The base unit, which ends a name there.
   double to_base = 1;
+  std::string_view alone = {};  ///< What OpenTelemetry calls a figure whose name is its unit and nothing else.
 };
 
 constexpr MetricUnit metric_units[] = {
     {"ms", "_ms", "ms", "seconds", 1e-3},
     {"s", "_s", "s", "seconds"},
     {"B", "_bytes", "By", "bytes"},
-    {"B/s", "_bytes_per_s", "By/s", "bytes_per_second"},
+    {"B/s", "_bytes_per_s", "By/s", "bytes_per_second", 1, "byte_rate"},
     {"J", "_j", "J", "joules"},
     {"J s", "_js", "J.s", "joule_seconds"},
     {"W", "_w", "W", "watts"},
-    {"GFLOP/s", "_gflops", "G{FLOP}/s", "flop_per_second", 1e9},
+    {"GFLOP/s", "_gflops", "G{FLOP}/s", "flop_per_second", 1e9, "flop_rate"},
     {"MHz", "_mhz", "MHz", "hertz", 1e6},
     {"degC", "_c", "Cel", "celsius"},
     {"g", "_g", "g", "grams"},
@@ -58,22 +59,26 @@ std::string ucum_of(const Field& field) {
   return unit.unit == field.unit ? std::string(unit.ucum) : fmt::format("{{{}}}", field.unit);
 }
 
-/// Its name without the unit, where something is left.
+/// Its name without the unit; empty of one that is its unit alone, as "gflops".
 std::string_view figure_of(const Field& field) {
   const std::string_view name = field.name;
   const std::string_view ending = unit_of(field).ending;
-  return !ending.empty() && name.ends_with(ending) && name.size() > ending.size()
-             ? name.substr(0, name.size() - ending.size())
-             : name;
+  if (ending.empty()) return name;
+  if (name == ending.substr(1)) return {};
+  return name.ends_with(ending) ? name.substr(0, name.size() - ending.size()) : name;
 }
 
 std::string otel_name(const Field& field) {
-  return fmt::format("assay.{}.{}", field.part, figure_of(field));
+  const std::string_view figure = figure_of(field);
+  return fmt::format("assay.{}.{}", field.part, figure.empty() ? unit_of(field).alone : figure);
 }
 
 std::string prometheus_name(const Field& field) {
-  const std::string_view unit = unit_of(field).prometheus;
-  return fmt::format("assay_{}_{}{}{}", field.part, figure_of(field), unit.empty() ? "" : "_", unit);
+  std::string name = fmt::format("assay_{}", field.part);
+  for (const std::string_view word : {figure_of(field), unit_of(field).prometheus}) {
+    if (!word.empty()) name += fmt::format("_{}", word);
+  }
+  return name;
 }
 
 const SettingField* setting_of(std::string_view name) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <sstream>
+#include <variant>
 
 #include "base/json.h"
 #include "base/testing.h"
@@ -130,6 +131,64 @@ TEST(RecordFormats, PrometheusHasBaseUnitsAndEachSeriesOnce) {
   }
   EXPECT_EQ(value_of_first, "0.0075") << "the last one of a measurement, in seconds";
   EXPECT_FALSE(series.empty());
+}
+
+/// A record in which every number of the field list is given.
+Record record_of_all_numbers() {
+  Record record = made_up_cell()[0];
+  for (const Field& field : record_fields()) {
+    const FieldPlace place = field.place(record);
+    if (auto* const* real = std::get_if<std::optional<double>*>(&place)) **real = 0.5;
+    if (auto* const* whole = std::get_if<std::optional<std::int64_t>*>(&place)) **whole = 2;
+  }
+  return record;
+}
+
+/// The words of a name between its underscores.
+std::vector<std::string> parts_of(const std::string& name) {
+  std::vector<std::string> parts;
+  std::istringstream in(name);
+  for (std::string part; std::getline(in, part, '_');) parts.push_back(part);
+  return parts;
+}
+
+/// Rules of `promtool check metrics` (prometheus/util/promlint).
+TEST(RecordFormats, PrometheusNamesAreWhatItsOwnCheckWants) {
+  const std::set<std::string> abbreviated = {"s",  "ms", "us", "ns", "sec", "b", "kb",
+                                             "mb", "gb", "tb", "pb", "m",   "h", "d"};
+  const std::set<std::string> of_other_types = {"total", "sum", "count", "bucket", "info"};
+  const Record record = record_of_all_numbers();
+  const std::vector<CsvRecord> rows = {{record, {}, std::nullopt}};
+  std::istringstream text(prometheus_of(rows));
+  std::size_t names = 0;
+  for (std::string line; std::getline(text, line);) {
+    if (!line.starts_with("# TYPE ")) continue;
+    const std::string name = line.substr(7, line.find(' ', 7) - 7);
+    const std::vector<std::string> parts = parts_of(name);
+    ++names;
+    EXPECT_EQ(line, "# TYPE " + name + " gauge");
+    EXPECT_EQ(of_other_types.count(parts.back()), 0U) << name;
+    for (const std::string& part : parts) {
+      EXPECT_EQ(abbreviated.count(part), 0U) << name;
+      EXPECT_FALSE(part.empty()) << name;
+    }
+  }
+  EXPECT_GT(names, 100U);
+}
+
+TEST(RecordFormats, OpenTelemetryKeepsUnitsOutOfNames) {
+  const Record record = record_of_all_numbers();
+  const std::vector<CsvRecord> rows = {{record, {}, std::nullopt}};
+  const OrderedJson request = OrderedJson::parse(otlp_of(rows));
+  std::set<std::string> names;
+  for (const OrderedJson& metric : request["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]) {
+    const auto name = metric["name"].get<std::string>();
+    EXPECT_TRUE(names.insert(name).second) << name;
+    for (const char* ending : {".", "_ms", "_s", "_j", "_w", "gflops", "_mhz"})
+      EXPECT_FALSE(name.ends_with(ending)) << name;
+  }
+  EXPECT_TRUE(names.contains("assay.rates.flop_rate"));
+  EXPECT_TRUE(names.contains("assay.rates.byte_rate"));
 }
 
 TEST(RecordFormats, PrometheusKeepsWhatWasMeasuredLastWhereverItStands) {

@@ -202,7 +202,8 @@ check_package() {  # PRESET: what cpack makes of its program is whole, knows wha
   package=$(echo "$folder"/assay_*.deb)
   content=$(dpkg-deb -c "$package") || return
   for file in bin/assay share/man/man1/assay-bench.1.gz share/bash-completion/completions/assay \
-      share/fish/vendor_completions.d/assay.fish share/zsh/vendor-completions/_assay share/doc/assay/copyright; do
+      share/fish/vendor_completions.d/assay.fish share/zsh/vendor-completions/_assay share/doc/assay/copyright \
+      share/doc/assay/licenses/libcli11-dev.txt; do
     if [[ $content != *" ./usr/$file"* ]]; then echo "$package lacks $file" && return 1; fi
   done
   dpkg-deb -f "$package" Depends | grep libc6 || return

