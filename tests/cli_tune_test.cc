@@ -20,8 +20,8 @@ class CliTune : public Cli {
 };
 
 TEST_F(CliTune, AsksForOneLimitThatIsANumber) {
-  expect_failure({"tune", "model", "--max-kl", "0"}, 2, "--max-kl '0': is no number above 0");
-  expect_failure({"tune", "model", "--max-drop", "much"}, 2, "--max-drop 'much'");
+  expect_failure({"tune", "model", "--max-kl", "0"}, 2, "--max-kl 0: has to be above 0");
+  expect_failure({"tune", "model", "--max-drop", "much"}, 2, "--max-drop much: not a share such as 3% or 0.03");
   expect_failure({"tune", "model", "--max-kl", "0.1", "--max-perplexity", "1%"}, 2, "one limit at a time");
 }
 

@@ -41,6 +41,10 @@ int listener() {
   return descriptor;
 }
 
+std::string left_words(double seconds_left) {
+  return seconds_left >= 1 ? fmt::format(", {:.0f} s left", seconds_left) : "";
+}
+
 constexpr std::size_t longest_told = 600;  ///< Bytes; of six each where all are escaped: less than PIPE_BUF.
 
 /// A line is shorter than PIPE_BUF, so that it is written whole or not at all.
@@ -51,10 +55,11 @@ void tell_listener(int descriptor, const OrderedJson& line) {
 
 }  // namespace
 
-Progress::Progress() : terminal_(::isatty(STDERR_FILENO) != 0), listener_(listener()) {}
+Progress::Progress()
+    : terminal_(::isatty(STDERR_FILENO) != 0), listener_(listener()), begin_s_(now_s()), told_s_(begin_s_) {}
 
 void Progress::show(const std::string& what, double seconds_left) {
-  if (!terminal_ && listener_ < 0) return;
+  if (!terminal_ && listener_ < 0) return show_now_and_then(what, seconds_left);
   constexpr double least_s_between = 0.1;
   if (now_s() - shown_s_ < least_s_between && what == last_) return;
   shown_s_ = now_s();
@@ -64,8 +69,15 @@ void Progress::show(const std::string& what, double seconds_left) {
     tell_listener(listener_, {{"doing", printable(what, longest_told)}, {"seconds_left", left}});
   }
   if (!terminal_) return;
-  const std::string left = seconds_left >= 1 ? fmt::format(", {:.0f} s left", seconds_left) : "";
-  tell_terminal(fmt::format("\r\x1b[K{:.110}{}", printable(what, 200), left));
+  tell_terminal(fmt::format("\r\x1b[K{:.110}{}", printable(what, 200), left_words(seconds_left)));
+}
+
+void Progress::show_now_and_then(const std::string& what, double seconds_left) {
+  constexpr double seconds_between = 60;
+  if (now_s() - told_s_ < seconds_between) return;
+  told_s_ = now_s();
+  finish();
+  tell(fmt::format("after {:.0f} s: {:.200}{}\n", told_s_ - begin_s_, printable(what, 200), left_words(seconds_left)));
 }
 
 void Progress::say(const std::string& sentence) {

@@ -6,13 +6,13 @@
 namespace assay {
 
 /// What runs and how long is left, on stderr: one line rewritten in place on a terminal. Elsewhere nothing is shown
-/// while it runs, so that a failure is exactly one line: sentences that stay wait for the end, and a failure drops
-/// them.
+/// in the first minute, so that a failure is exactly one line: sentences that stay wait for the end, and a failure
+/// drops them. What takes longer shows what it does once a minute, with the sentences that waited until then.
 ///
 /// A program that started this one may listen: where ASSAY_PROGRESS_FD names a pipe that it handed on (and
 /// ASSAY_PROGRESS_INODE, where set, its inode), each step is a line of JSON there, {"doing": TEXT, "seconds_left":
 /// NUMBER or null}, and each sentence that stays another, {"said": TEXT}. Who does not read loses lines and holds
-/// nothing up.
+/// nothing up. Nothing is shown each minute then.
 class Progress {
  public:
   Progress();
@@ -26,10 +26,14 @@ class Progress {
   void finish();
 
  private:
+  void show_now_and_then(const std::string& what, double seconds_left);
+
   bool terminal_;
   int listener_;  ///< -1: none.
   std::string last_;
   double shown_s_ = 0;
+  const double begin_s_;
+  double told_s_;  ///< When it was last told without a terminal, or began.
   std::vector<std::string> waiting_;
 };
 

@@ -5,6 +5,7 @@
 #include "cli/measuring.h"
 #include "cli/meter_options.h"
 #include "cli/outputs.h"
+#include "cli/share_option.h"
 
 namespace assay {
 namespace {
@@ -18,21 +19,12 @@ struct TuneCommand {
   OutputOptions outputs;
 };
 
-/// "0.01", "1%", "+1%".
-double parse_limit(const std::string& option, std::string text) {
+/// "0.01", "1%"; of what rises "+1%" too.
+double limit_share(const char* option, std::string text) {
   if (text.starts_with('+')) text.erase(0, 1);
-  const bool is_percent = text.ends_with('%');
-  if (is_percent) text.pop_back();
-  std::size_t used = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &used);
-  } catch (const std::exception&) {
-    used = 0;
-  }
-  if (used == 0 || used != text.size() || !(value > 0) || value > 1e6)
-    fail_user("{} '{}': is no number above 0, such as 0.01 or 1%", option, text);
-  return is_percent ? value / 100 : value;
+  const double share = share_of(text, option);
+  if (share <= 0) fail_user("{} {}: has to be above 0, such as 0.01 or 1%", option, text);
+  return share;
 }
 
 LossLimit limit_of(const TuneCommand& options) {
@@ -50,7 +42,7 @@ LossLimit limit_of(const TuneCommand& options) {
     if (given.text.empty()) continue;
     if (chosen != nullptr) fail_user("{} and {}: one limit at a time", chosen, given.option);
     chosen = given.option;
-    limit = {given.kind, parse_limit(given.option, given.text)};
+    limit = {given.kind, limit_share(given.option, given.text)};
   }
   return limit;
 }

@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/printable.h"
 #include "formats/toml.h"
+#include "tensor/baseline_precision.h"
 
 namespace assay {
 namespace {
@@ -119,7 +120,7 @@ void check_sections(const toml::table& root, const std::string& source) {
 }  // namespace
 
 Recipe parse_recipe(std::string_view text, const std::string& source) {
-  Recipe recipe{.name = std::filesystem::path(source).stem().string(), .rest = &find_precision("fp32")};
+  Recipe recipe{.name = std::filesystem::path(source).stem().string(), .rest = &baseline_precision()};
   try {
     const toml::table root = toml::parse(text, source);
     check_sections(root, source);

@@ -47,27 +47,33 @@ std::string reason_for_d(const Grade& grade) {
   return deciding == grade.trust_reasons.end() ? "grade D" : "grade " + *deciding;
 }
 
-std::string why_unusable(const Record& row, std::span<const Finding> findings) {
+/// Whether a grade that rests on samples speaks against what is asked of the row.
+enum class Asked : std::uint8_t { samples, counts };
+
+std::string why_unusable(const Record& row, std::span<const Finding> findings, Asked asked) {
   if (row.outcome.status != Status::ok)
     return fmt::format("{}: {}", name(row.outcome.status), row.outcome.reason.value_or("no reason was given"));
   if (is_altered(row)) return "it is not as it was written";
-  if (row.grade.trust == Trust::d) return reason_for_d(row.grade);
+  if (asked == Asked::samples && row.grade.trust == Trust::d) return reason_for_d(row.grade);
   return objection(row, findings, Severity::high, rules());
 }
 
 void fill(VerdictRow& row, const Record& record, std::span<const Finding> findings) {
   if (row.record != nullptr) {
     row.unusable = "it stands there more than once";
+    row.uncounted = row.unusable;
     return;
   }
   row.record = &record;
-  row.unusable = why_unusable(record, findings);
+  row.unusable = why_unusable(record, findings, Asked::samples);
+  row.uncounted = why_unusable(record, findings, Asked::counts);
   row.energy_doubt = objection(record, findings, Severity::medium, energy_rules());
 }
 
 VerdictCell blank_cell(std::span<const std::string> rows, std::size_t number) {
   VerdictCell cell;
-  for (const std::string& name : rows) cell.rows.push_back({.name = name, .unusable = "not measured", .cell = number});
+  for (const std::string& name : rows)
+    cell.rows.push_back({.name = name, .unusable = "not measured", .uncounted = "not measured", .cell = number});
   return cell;
 }
 
@@ -92,13 +98,6 @@ std::vector<VerdictCell> verdict_cells(std::span<const std::string> rows, std::s
     }
   }
   return cells;
-}
-
-std::string energy_doubt(const Record& record, std::span<const Finding> findings) {
-  VerdictRow row{.name = record.setting.precision};
-  fill(row, record, findings);
-  const std::string lacking = aim_named("energy").lacks(row);
-  return lacking.empty() ? row.unusable : lacking;
 }
 
 std::vector<std::string> verdict_rows(std::span<const std::string> asked) {

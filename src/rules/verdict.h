@@ -29,10 +29,6 @@ void tell_verdict(std::span<const std::string> rows, std::span<const VerdictSour
 /// Of its own records.
 void tell_verdict(std::span<const std::string> rows, Document& document);
 
-/// Why nothing follows from a record's joules: there are none, the row may not be used, meters contradict each other,
-/// or a finding of medium severity stands against them; empty where they may be used.
-std::string energy_doubt(const Record& record, std::span<const Finding> findings);
-
 /// Whether it says in the place of its records what was found: more than a verdict, which stands beside them.
 bool tells_in_their_place(const Document& document);
 

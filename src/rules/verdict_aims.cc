@@ -215,9 +215,9 @@ constexpr VerdictAim all_aims[] = {
     {"throughput", "1/s", 1, time_margin, rate_of, lacks_time, rate_over, rate_words, "{0} as many as {1}"},
     {"energy", "J", 1, time_margin, energy_of_row, lacks_energy, energy_over, energy_words, takes},
     {"memory", "B", 1, bytes_margin, bytes_of<&MemoryUse::peak_bytes>, lacks_bytes<&MemoryUse::peak_bytes>,
-     bytes_over<&MemoryUse::peak_bytes>, bytes_words<&MemoryUse::peak_bytes>, takes},
+     bytes_over<&MemoryUse::peak_bytes>, bytes_words<&MemoryUse::peak_bytes>, takes, true},
     {"size", "B", 1, bytes_margin, bytes_of<&MemoryUse::model_bytes>, lacks_bytes<&MemoryUse::model_bytes>,
-     bytes_over<&MemoryUse::model_bytes>, bytes_words<&MemoryUse::model_bytes>, takes},
+     bytes_over<&MemoryUse::model_bytes>, bytes_words<&MemoryUse::model_bytes>, takes, true},
     {"quality", "change", 0, log_perplexity_margin, loss_of, lacks_quality, loss_over, loss_words, "{1} loses {0}"},
 };
 
@@ -299,7 +299,8 @@ AimChoice choose(const VerdictAim& aim, std::span<const VerdictRow* const> rows)
   AimChoice choice{.aim = &aim, .best = nullptr, .rows = {}};
   std::vector<const VerdictRow*> with_figure;
   for (const VerdictRow* row : rows) {
-    const std::string lacks = row->unusable.empty() ? aim.lacks(*row) : row->unusable;
+    const std::string& unusable = aim.is_counted ? row->uncounted : row->unusable;
+    const std::string lacks = unusable.empty() ? aim.lacks(*row) : unusable;
     choice.rows.push_back({.row = row, .reason = lacks});
     if (lacks.empty()) with_figure.push_back(row);
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "results/table.h"
+#include "rules/choice.h"
 #include "rules/range.h"
 #include "rules/rule_tables.h"
 #include "rules/verdict.h"
@@ -18,6 +20,7 @@ struct VerdictRow {
   std::string name = {};           ///< As asked; the record's may have overrides behind it.
   const Record* record = nullptr;  ///< Null: the cell has none.
   std::string unusable = {};       ///< Why nothing follows from its figures; empty: they may be used.
+  std::string uncounted = {};      ///< The same of its counts, which no grade of times takes from it.
   std::string energy_doubt = {};   ///< The same of its energy alone.
   std::size_t cell = 0;            ///< In which it was timed.
 };
@@ -51,14 +54,11 @@ struct VerdictAim {
   std::string (*lacks)(const VerdictRow& row);
   std::optional<Gain> (*gain)(const VerdictRow& best, const VerdictRow& other);
   std::string (*figure_words)(const Record& row);
-  const char* than;  ///< "{0} as fast as {1}": gain and other row.
+  const char* than;         ///< "{0} as fast as {1}": gain and other row.
+  bool is_counted = false;  ///< What it goes by has no samples: a grade that rests on them says nothing of it.
 };
 std::span<const VerdictAim> aims();
 const VerdictAim& aim_named(std::string_view key);
-
-/// What the intervals say of a row beside the best one.
-enum class AimStanding : std::uint8_t { taken, alike, worse, open, lacking };
-const char* name(AimStanding standing);
 
 struct AimRow {
   const VerdictRow* row = nullptr;
@@ -74,6 +74,11 @@ struct AimChoice {
   bool is_settled() const;
 };
 AimChoice choose(const VerdictAim& aim, std::span<const VerdictRow* const> rows);
+
+/// A figure with its ends, as tables have it.
+Table::Cell gain_cell(const std::optional<Gain>& gain);
+/// "1.31x [1.27, 1.36]", "0.0370 nat [0.0310, 0.0430]": of a row that has a gain over the best one.
+std::string gain_words(const VerdictAim& aim, const AimRow& row);
 
 /// What a figure that is no time would have said of the times of two rows.
 struct Proxy {

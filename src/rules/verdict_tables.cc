@@ -22,12 +22,6 @@ struct AimLine {
 };
 using AimColumn = ColumnOf<AimLine>;
 
-Table::Cell gain_cell(const std::optional<Gain>& gain) {
-  if (!gain) return Absent{};
-  if (!gain->range) return gain->value;
-  return Estimate{gain->value, gain->range->low, gain->range->high};
-}
-
 const Record& record_of(const AimLine& line) {
   return *line.row->row->record;
 }
@@ -119,6 +113,12 @@ void drop_verdict(Document& document) {
 }
 
 }  // namespace
+
+Table::Cell gain_cell(const std::optional<Gain>& gain) {
+  if (!gain) return Absent{};
+  if (!gain->range) return gain->value;
+  return Estimate{gain->value, gain->range->low, gain->range->high};
+}
 
 Table verdict_table(const std::vector<VerdictPart>& parts) {
   std::vector<AimLine> lines;

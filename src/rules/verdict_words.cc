@@ -48,10 +48,6 @@ std::string loss_gain_words(const Gain& gain, const Record& row) {
                       : fmt::format("{:.2f} points{}", 100 * gain.value, ends_words(gain, "{:.2f}", 100));
 }
 
-std::string gain_words(const VerdictAim& aim, const AimRow& row) {
-  return aim.alike == 1 ? ratio_words_of(*row.gain) : loss_gain_words(*row.gain, *row.row->record);
-}
-
 /// What a time is of; at one batch it is the throughput, too.
 std::string aim_words(const VerdictAim& aim, const Record& row) {
   if (std::string_view(aim.key) != "latency") return aim.key;
@@ -297,6 +293,10 @@ VerdictPart part_of_places(const Cells& cells) {
 }
 
 }  // namespace
+
+std::string gain_words(const VerdictAim& aim, const AimRow& row) {
+  return aim.alike == 1 ? ratio_words_of(*row.gain) : loss_gain_words(*row.gain, *row.row->record);
+}
 
 std::vector<const VerdictRow*> usable_rows(const VerdictCell& cell) {
   Rows rows;

@@ -128,52 +128,54 @@ bool has_scales(const Node& node) {
 class LayerEnergy {
  public:
   LayerEnergy(const StudiedModel& subject, const Power& power, ModelSensitivity& study)
-      : subject_(subject), power_(power), study_(study), answers_(power.source.meter != nullptr) {}
+      : subject_(subject), power_(power), study_(study), answers_(power.source.meter != nullptr) {
+    choices_.reserve(subject.rows.size());
+    for (const PrecisionChoice& row : subject.rows) choices_.push_back(&row);
+  }
 
   void say_forecast() const {
     if (!answers_ || !subject_.callbacks.say) return;
     const auto layers = std::count_if(subject_.units.begin(), subject_.units.end(),
                                       [](const ModelUnit& unit) { return unit.is_linear(); });
-    const double windows = static_cast<double>((layers + 1) * std::ssize(subject_.rows));
+    const double windows =
+        static_cast<double>(windows_of_each) * static_cast<double>((layers + 1) * std::ssize(subject_.rows));
     subject_.callbacks.say(fmt::format("{}: energy of {} layers in windows of {:.2g} s: about {:.0f} s more",
                                        subject_.model.name, layers, energy_window_s(power_),
                                        windows * energy_window_s(power_)));
   }
 
-  /// The run that the sum over layers is held against: the same rows, operation by operation.
-  void of_whole(const QualityBatch& batch, const PrecisionChoice& choice) {
-    if (!answers_) return;
-    const auto instance = subject_.instance(choice, Fusion::off);
-    Plan plan(*instance,
-              {.extent = batch.extent, .mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given});
-    plan.set_inputs(batch.ids, batch.mask, batch.token_types);
-    if (const auto joules = metered([&] { plan.run(); })) study_.whole_energy[choice.name()] = *joules;
+  /// The runs that the sum over layers is held against: the same rows, operation by operation.
+  void of_whole(const QualityBatch& batch) {
+    const std::vector<Joules> joules = metered([&] { return joules_of_wholes(subject_, batch, choices_, power_); });
+    for (std::size_t i = 0; i < joules.size(); ++i) study_.whole_energy[choices_[i]->name()] = joules[i];
   }
 
-  std::optional<Joules> of_layer(const Node& linear, const LayerInput& input, const PrecisionChoice& choice) {
-    if (!answers_) return std::nullopt;
-    LayerAlone layer(subject_, linear, choice, {1, input.x.shape()[0]});
-    layer.set_input(input);
-    return metered([&] { layer.run(); });
+  void of_layer(std::size_t unit, const LayerInput& input) {
+    const std::vector<Joules> joules =
+        metered([&] { return joules_of_layers(subject_, {unit}, input, choices_, power_); });
+    for (std::size_t i = 0; i < joules.size(); ++i)
+      study_.rows_by_unit[i * subject_.units.size() + unit].energy = joules[i];
   }
 
  private:
-  /// A meter that stopped answering takes no other figure with it.
-  std::optional<Joules> metered(const std::function<void()>& run) {
+  /// A meter that stopped answering takes no other figure with it: none then, as after an interrupt.
+  std::vector<Joules> metered(const std::function<std::vector<Joules>()>& measure) {
+    if (!answers_) return {};
     try {
-      return joules_of(power_, run);
+      return measure();
     } catch (const Error& error) {
       if (error.code() != ExitCode::lacking) throw;
       answers_ = false;
       study_.energy_words = error.what();
       study_.whole_energy.clear();
-      return std::nullopt;
+      return {};
     }
   }
 
   const StudiedModel& subject_;
   const Power& power_;
   ModelSensitivity& study_;
+  std::vector<const PrecisionChoice*> choices_;
   bool answers_;
 };
 
@@ -327,7 +329,7 @@ void measure_layers(const StudiedModel& subject, const Power& power, ModelSensit
   study.energy_words = power.source.words;
   LayerEnergy energy(subject, power, study);
   energy.say_forecast();
-  for (std::size_t p = 0; p < subject.rows.size(); ++p) energy.of_whole(inputs.batch(), subject.rows[p]);
+  energy.of_whole(inputs.batch());
   for (std::size_t u = 0; u < subject.units.size(); ++u) {
     const ModelUnit& unit = subject.units[u];
     if (!unit.is_linear()) continue;
@@ -337,9 +339,9 @@ void measure_layers(const StudiedModel& subject, const Power& power, ModelSensit
     for (std::size_t p = 0; p < subject.rows.size(); ++p) {
       if (is_set(subject.callbacks.interrupted)) return;
       UnitRow& row = study.rows_by_unit[p * subject.units.size() + u];
-      row.error = error_of_layer(subject, linear, input, subject.rows[p]);
-      row.energy = energy.of_layer(linear, inputs.whole_input_of(unit), subject.rows[p]);
+      if (!row.error) row.error = error_of_layer(subject, linear, input, subject.rows[p]);
     }
+    energy.of_layer(u, inputs.whole_input_of(unit));
   }
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "base/clock.h"
 #include "program/operation.h"
@@ -46,21 +45,6 @@ double milliseconds(const CostPlan& cost, const ModelUnit& unit) {
   return total;
 }
 
-/// Bytes of the constants that its operations read: each once.
-double bytes_of_weights(const CostPlan& cost, const ModelUnit& unit) {
-  const Program& program = cost.plan->program();
-  std::set<ValueId> constants;
-  for (std::size_t i = 0; i < cost.ms.size(); ++i) {
-    if (!of_unit(cost, unit, i)) continue;
-    for (const ValueId id : program.nodes[cost.plan->steps()[i].node].inputs) {
-      if (id != no_value && program.value(id).constant) constants.insert(id);
-    }
-  }
-  double total = 0;
-  for (const ValueId id : constants) total += static_cast<double>(storage_bytes(program, id, {1, 1}));
-  return total;
-}
-
 double moved_bytes(const CostPlan& cost, const ModelUnit& unit) {
   double total = 0;
   for (std::size_t i = 0; i < cost.ms.size(); ++i) {
@@ -79,14 +63,18 @@ void measure_costs(const StudiedModel& subject, const QualityBatch& batch, Model
   const double end_s = now_s() + subject.request.layer_seconds * static_cast<double>(plans.size());
   for (std::size_t round = 0; round < fewest_for_interval || now_s() < end_s; ++round) {
     if (is_set(subject.callbacks.interrupted)) return;
+    if (subject.callbacks.progress)
+      subject.callbacks.progress(fmt::format("{}: costs, round {}", subject.model.name, round + 1),
+                                 std::max(0.0, end_s - now_s()));
     for (CostPlan& plan : plans) replay_round(plan);
   }
   for (std::size_t p = 0; p < subject.rows.size(); ++p) {
     for (std::size_t u = 0; u < subject.units.size(); ++u) {
       const ModelUnit& unit = subject.units[u];
       study.rows_by_unit[p * subject.units.size() + u].cost =
-          UnitCost{milliseconds(plans[0], unit), milliseconds(plans[p + 1], unit), bytes_of_weights(plans[0], unit),
-                   bytes_of_weights(plans[p + 1], unit), moved_bytes(plans[p + 1], unit)};
+          UnitCost{milliseconds(plans[0], unit), milliseconds(plans[p + 1], unit),
+                   bytes_of_constants(plans[0].plan->program(), &unit),
+                   bytes_of_constants(plans[p + 1].plan->program(), &unit), moved_bytes(plans[p + 1], unit)};
     }
   }
 }

@@ -12,14 +12,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "measure/energy_apart.h"
+#include "measure/energy_figures.h"
 #include "program/operation.h"
 #include "studies/sensitivity/alone.h"
 
 namespace assay {
 namespace {
-
-/// Linear layers whose work is the same, by their places among the units.
-using AlikeLayers = std::vector<std::size_t>;
 
 std::string kind_of_work(const StudiedModel& subject, const ModelUnit& unit) {
   const Node& node = linear_at(subject.built, unit.name);
@@ -58,34 +57,63 @@ void set_joules(const StudiedModel& subject, std::size_t choice, std::size_t uni
   }
 }
 
-Joules joules_of_whole(const StudiedModel& subject, const QualityBatch& batch, const PrecisionChoice& choice,
-                       const Power& power) {
-  const auto instance = subject.instance(choice, Fusion::off);
-  const AttentionMask mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given;
-  Plan plan(*instance, {.extent = batch.extent, .mask = mask});
-  plan.set_inputs(batch.ids, batch.mask, batch.token_types);
-  return joules_of(power, [&] { plan.run(); });
-}
-
-/// Of one layer, the mean of all.
-double joules_in_turn(const StudiedModel& subject, const AlikeLayers& alike, const LayerInput& input,
-                      const PrecisionChoice& choice, const Power& power) {
-  std::vector<std::unique_ptr<LayerAlone>> layers;
-  layers.reserve(alike.size());
-  for (const std::size_t unit : alike) {
-    const Node& linear = linear_at(subject.built, subject.units[unit].name);
-    layers.push_back(std::make_unique<LayerAlone>(subject, linear, choice, Extent{1, input.x.shape()[0]}));
-    layers.back()->set_input(input);
+/// All of the alike layers in one precision.
+class LayersInTurn {
+ public:
+  LayersInTurn(const StudiedModel& subject, const AlikeLayers& alike, const LayerInput& input,
+               const PrecisionChoice& choice) {
+    layers_.reserve(alike.size());
+    for (const std::size_t unit : alike) {
+      const Node& linear = linear_at(subject.built, subject.units[unit].name);
+      layers_.push_back(std::make_unique<LayerAlone>(subject, linear, choice, Extent{1, input.x.shape()[0]}));
+      layers_.back()->set_input(input);
+    }
   }
-  const auto run = [&] {
-    for (const auto& layer : layers) layer->run();
-  };
-  return joules_of(power, run).value / static_cast<double>(layers.size());
+  void run() {
+    for (const auto& layer : layers_) layer->run();
+  }
+
+ private:
+  std::vector<std::unique_ptr<LayerAlone>> layers_;
+};
+
+/// Runs of nothing but what is metered, so that windows and the times before them are of the same work.
+std::vector<Subject> metered_subjects(std::span<const std::function<void()>> runs) {
+  std::vector<Subject> subjects;
+  subjects.reserve(runs.size());
+  for (const auto& run : runs) {
+    subjects.emplace_back();
+    subjects.back().run = run;
+    subjects.back().read_result = [] { return 0.0; };
+  }
+  return subjects;
 }
 
-void say_windows(const StudiedModel& subject, std::size_t windows, const char* what, const Power& power) {
+/// What runs take once they are warm, which windows are held against.
+Series warm_times(const std::function<void()>& run) {
+  constexpr int timed_runs = 3;
+  Series series;
+  run();
+  for (int i = 0; i < timed_runs; ++i) {
+    const double begin_s = now_s();
+    run();
+    series.raw_ms.push_back(1e3 * (now_s() - begin_s));
+  }
+  return series;
+}
+
+Joules joules_in(const Series& series, const Power& power) {
+  if (!series.energy_fault.empty()) fail_lacking("{}", series.energy_fault);
+  if (!series.energy || series.energy->runs == 0 || series.energy->joules <= 0)
+    fail_lacking("{}: stood still over windows of {:.2g} s", power.source.words, energy_window_s(power));
+  const EnergyOfOne one = energy_of_one(series, 1);
+  return {one.joules, one.uncertainty_j};
+}
+
+void say_windows(const StudiedModel& subject, std::size_t metered, const char* what, const Power& power) {
   if (!subject.callbacks.say) return;
   const double window_s = energy_window_s(power);
+  const std::size_t windows = windows_of_each * metered;
   subject.callbacks.say(fmt::format("energy of {} in {} windows of {:.2g} s: about {:.0f} s more", what, windows,
                                     window_s, static_cast<double>(windows) * window_s));
 }
@@ -97,33 +125,66 @@ double energy_window_s(const Power& power) {
   return std::max(least_window_s, shortest_window_s(power.source.meter->facts(), power.idle ? power.idle->watts : 0));
 }
 
-Joules joules_of(const Power& power, const std::function<void()>& run) {
-  EnergyMeter& meter = *power.source.meter;
-  const double window_s = energy_window_s(power);
-  run();
-  EnergySum sum;
-  const double begin_missed_j = meter.missed_j();
-  const double begin_j = meter.read_j();
-  const double begin_s = now_s();
-  double elapsed_s = 0;
-  for (; elapsed_s < window_s; elapsed_s = now_s() - begin_s) {
-    run();
-    ++sum.runs;
+std::vector<Joules> joules_of_each(const Power& power, std::span<const std::function<void()>> runs,
+                                   InterruptFlag interrupted) {
+  SamplingOptions options;
+  options.meter = power.source.meter.get();
+  options.energy_window_s = energy_window_s(power);
+  options.interrupted = interrupted;
+  if (power.idle) options.usual_processors = power.idle->busy_processors;
+  std::vector<Series> series;
+  series.reserve(runs.size());
+  for (const auto& run : runs) series.push_back(warm_times(run));
+  measure_energy_apart(metered_subjects(runs), series, options);
+  if (is_set(interrupted)) return {};
+  std::vector<Joules> joules;
+  joules.reserve(series.size());
+  for (const Series& one : series) joules.push_back(joules_in(one, power));
+  return joules;
+}
+
+std::vector<Joules> joules_of_wholes(const StudiedModel& subject, const QualityBatch& batch,
+                                     std::span<const PrecisionChoice* const> choices, const Power& power) {
+  const AttentionMask mask = batch.mask.empty() ? AttentionMask::absent : AttentionMask::given;
+  std::vector<std::unique_ptr<Instance>> instances;
+  std::vector<std::unique_ptr<Plan>> plans;
+  std::vector<std::function<void()>> runs;
+  instances.reserve(choices.size());
+  plans.reserve(choices.size());
+  runs.reserve(choices.size());
+  for (const PrecisionChoice* choice : choices) {
+    instances.push_back(subject.instance(*choice, Fusion::off));
+    plans.push_back(std::make_unique<Plan>(*instances.back(), PlanOptions{.extent = batch.extent, .mask = mask}));
+    plans.back()->set_inputs(batch.ids, batch.mask, batch.token_types);
+    runs.emplace_back([plan = plans.back().get()] { plan->run(); });
   }
-  sum.add(meter.facts(), meter.read_j() - begin_j, elapsed_s, meter.missed_j() - begin_missed_j);
-  if (sum.joules <= 0) fail_lacking("{}: stood still over a window of {:.2g} s", power.source.words, elapsed_s);
-  const auto runs = static_cast<double>(sum.runs);
-  return {sum.joules / runs, sum.uncertainty_j / runs};
+  return joules_of_each(power, runs, subject.callbacks.interrupted);
+}
+
+std::vector<Joules> joules_of_layers(const StudiedModel& subject, const AlikeLayers& alike, const LayerInput& input,
+                                     std::span<const PrecisionChoice* const> choices, const Power& power) {
+  std::vector<std::unique_ptr<LayersInTurn>> layers;
+  std::vector<std::function<void()>> runs;
+  layers.reserve(choices.size());
+  runs.reserve(choices.size());
+  for (const PrecisionChoice* choice : choices) {
+    layers.push_back(std::make_unique<LayersInTurn>(subject, alike, input, *choice));
+    runs.emplace_back([in_turn = layers.back().get()] { in_turn->run(); });
+  }
+  std::vector<Joules> joules = joules_of_each(power, runs, subject.callbacks.interrupted);
+  const auto count = static_cast<double>(alike.size());
+  for (Joules& one : joules) one = {one.value / count, one.uncertainty / count};
+  return joules;
 }
 
 void measure_whole_energy(const StudiedModel& subject, const QualityBatch& batch, const Power& power,
                           ModelSensitivity& study) {
   const std::vector<const PrecisionChoice*> choices = metered_choices(subject);
   say_windows(subject, choices.size(), "whole runs", power);
-  for (std::size_t i = 0; i < choices.size(); ++i) {
-    if (is_set(subject.callbacks.interrupted)) return;
-    set_joules(subject, i, subject.units.size() - 1, joules_of_whole(subject, batch, *choices[i], power).value, study);
-  }
+  if (subject.callbacks.progress) subject.callbacks.progress("energy of whole runs", 0);
+  const std::vector<Joules> joules = joules_of_wholes(subject, batch, choices, power);
+  for (std::size_t i = 0; i < joules.size(); ++i)
+    set_joules(subject, i, subject.units.size() - 1, joules[i].value, study);
 }
 
 void measure_energy_of_layers(const StudiedModel& subject, const QualityBatch& batch, const Power& power,
@@ -132,13 +193,13 @@ void measure_energy_of_layers(const StudiedModel& subject, const QualityBatch& b
   const std::vector<AlikeLayers> groups = alike_layers(subject);
   say_windows(subject, groups.size() * choices.size(), "layers", power);
   for (const AlikeLayers& alike : groups) {
+    if (is_set(subject.callbacks.interrupted)) return;
     const ModelUnit& first = subject.units[alike.front()];
     if (subject.callbacks.progress) subject.callbacks.progress("energy of " + first.name, 0);
     const LayerInput input = LayerInputs(subject, batch, {&first}).whole_input_of(first);
-    for (std::size_t i = 0; i < choices.size(); ++i) {
-      if (is_set(subject.callbacks.interrupted)) return;
-      const double joules = joules_in_turn(subject, alike, input, *choices[i], power);
-      for (const std::size_t unit : alike) set_joules(subject, i, unit, joules, study);
+    const std::vector<Joules> joules = joules_of_layers(subject, alike, input, choices, power);
+    for (std::size_t i = 0; i < joules.size(); ++i) {
+      for (const std::size_t unit : alike) set_joules(subject, i, unit, joules[i].value, study);
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "studies/sensitivity/train.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/setting.h"
+#include "tensor/baseline_precision.h"
 
 namespace assay {
 namespace {
@@ -87,7 +88,7 @@ StudiedModel studied_model(const SensitivityRequest& request, const Model& model
   subject.units = units_of(subject.built, kinds_of(request));
   for (const std::string& precision : request.precisions)
     subject.rows.push_back(precision_choice(precision, request.engine, facts));
-  subject.fp32 = choose_precision("fp32", "", std::nullopt);
+  subject.fp32 = choose_precision(baseline_precision().name, "", std::nullopt);
   make_instances(subject);
   return subject;
 }

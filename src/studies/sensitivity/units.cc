@@ -121,4 +121,19 @@ bool belongs(const ModelUnit& unit, const Node& node) {
   });
 }
 
+double bytes_of_constants(const Program& program, const ModelUnit* unit) {
+  std::set<ValueId> constants;
+  for (const Node& node : program.nodes) {
+    const bool is_made_before = std::all_of(node.outputs.begin(), node.outputs.end(),
+                                            [&](ValueId id) { return id != no_value && program.value(id).constant; });
+    if (is_made_before || (unit != nullptr && !belongs(*unit, node))) continue;
+    for (const ValueId id : node.inputs) {
+      if (id != no_value && program.value(id).constant) constants.insert(id);
+    }
+  }
+  double total = 0;
+  for (const ValueId id : constants) total += static_cast<double>(storage_bytes(program, id, {1, 1}));
+  return total;
+}
+
 }  // namespace assay

@@ -33,4 +33,8 @@ PrecisionChoice with_unit(const PrecisionChoice& rest, const ModelUnit& unit, co
 /// Whether the operation belongs to the unit.
 bool belongs(const ModelUnit& unit, const Node& node);
 
+/// Bytes as stored of the constants that operations of a run read, each once; of those that belong to a unit, where one
+/// is given. What is made of constants before a run counts as what it became.
+double bytes_of_constants(const Program& program, const ModelUnit* unit = nullptr);
+
 }  // namespace assay

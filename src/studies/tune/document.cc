@@ -12,12 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/units.h"
 #include "results/document.h"
 #include "results/figure.h"
 #include "results/parts.h"
 #include "results/record.h"
+#include "results/states.h"
 #include "results/table.h"
+#include "rules/choice.h"
 #include "studies/sensitivity/run.h"
 #include "studies/tune/aims.h"
 #include "studies/tune/request.h"
@@ -28,7 +29,24 @@
 namespace assay {
 namespace {
 
-using PointColumns = std::vector<ColumnOf<TimedPoint>>;
+/// A point with what the last timing found of it.
+struct PointLine {
+  const Tuning& tuning;
+  std::size_t index;
+  const Record* record;  ///< Null: it was not timed.
+
+  const TunePoint& point() const { return tuning.points[index]; }
+  const ChoiceRow& aim() const { return tuning.answer.rows[index]; }
+};
+using PointColumns = std::vector<ColumnOf<PointLine>>;
+
+PointLine line_of(const Tuning& tuning, std::size_t index, const Document& timed) {
+  const auto found = std::find_if(timed.records.begin(), timed.records.end(), [&](const Record& record) {
+    return record.setting.precision == tuning.points[index].precision &&
+           record.setting.mode == facts_of(tuning.aim).question.mode;
+  });
+  return {tuning, index, found == timed.records.end() ? nullptr : &*found};
+}
 
 Table::Cell change_cell(const std::optional<Change>& change) {
   if (!change) return Absent{"no labels"};
@@ -37,84 +55,104 @@ Table::Cell change_cell(const std::optional<Change>& change) {
 }
 
 /// Of the rows that the search did not see.
-ColumnOf<TimedPoint> loss_column(Table::Column column, std::optional<Change> (*figure)(const UnitQuality&)) {
+ColumnOf<PointLine> loss_column(Table::Column column, std::optional<Change> (*figure)(const UnitQuality&)) {
   column.notation = Notation::general;
   column.digits = 2;
   column.more_keys = {column.key + "_low", column.key + "_high"};
-  return {std::move(column), [figure](const TimedPoint& line) -> Table::Cell {
-            const std::optional<UnitQuality>& quality = line.point.held_out;
+  return {std::move(column), [figure](const PointLine& line) -> Table::Cell {
+            const std::optional<UnitQuality>& quality = line.point().held_out;
             if (!quality) return Absent{"not scored"};
             if (!quality->failure.empty()) return Absent{quality->failure};
             return change_cell(figure(*quality));
           }};
 }
 
-Table::Cell speedup_cell(const TimedPoint& line) {
+Table::Cell speedup_cell(const PointLine& line) {
   if (line.record == nullptr || !line.record->speedup) return Absent{"not timed"};
   const Speedup& speedup = *line.record->speedup;
   return estimate_or_absent(speedup.speedup, speedup.speedup_low, speedup.speedup_high, "not timed");
 }
 
-ColumnOf<TimedPoint> energy_column() {
+Table::Cell bytes_cell(const PointLine& line) {
+  return line.point().model_bytes > 0 ? Table::Cell(line.point().model_bytes) : Table::Cell(Absent{"not scored"});
+}
+
+Table::Cell searched_cell(const PointLine& line) {
+  const std::optional<UnitQuality>& quality = line.point().searched;
+  if (!quality) return Absent{"left out before"};
+  if (!quality->failure.empty()) return Absent{quality->failure};
+  return quality->kl.value;
+}
+
+/// How it stands in the answer.
+std::string standing_words(const PointLine& line) {
+  const TuneAnswer& answer = line.tuning.answer;
+  if (!line.point().held_out) return "not scored";
+  if (!keeps_limit(line.tuning, line.point())) return "loses too much";
+  if (answer.taken == line.index) return name(AimStanding::taken);
+  if (line.aim().standing == AimStanding::lacking) return "not chosen from: " + line.aim().reason;
+  if (line.aim().standing == AimStanding::taken) return name(AimStanding::open);  // The best by its figure alone.
+  return name(line.aim().standing);
+}
+
+ColumnOf<PointLine> energy_column() {
   return {{.key = "energy_j",
            .title = "energy",
            .unit = "J",
-           .meaning = "of a sequence, gross, with the meter's bounds",
+           .meaning = "of a sequence, gross; the meter's bounds and the intervals of time and power are in its own",
            .spread = Spread::percent,
            .more_keys = {"energy_j_low", "energy_j_high"}},
-          facts_of(Aim::energy).figure};
+          [](const PointLine& line) { return line.aim().figure; }};
 }
 
 PointColumns point_columns(const Tuning& tuning) {
   PointColumns columns = {
       {{.key = "precision", .role = Table::Role::label},
-       [](const TimedPoint& line) -> Table::Cell { return line.point.precision; }},
+       [](const PointLine& line) -> Table::Cell { return line.point().precision; }},
       {{.key = "time_ms",
         .title = "time",
         .unit = "ms",
         .spread = Spread::percent,
         .more_keys = {"time_ms_low", "time_ms_high"}},
-       facts_of(Aim::latency).figure},
+       [](const PointLine& line) { return line.tuning.answer.times[line.index].figure; }},
       {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
-      {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes},
-       facts_of(Aim::bytes).figure},
+      {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes}, bytes_cell},
       {{.key = "searched_kl",
         .unit = "nats",
         .meaning = "on the search's rows",
         .notation = Notation::general,
         .digits = 2,
         .detail = Detail::details},
-       [](const TimedPoint& line) -> Table::Cell { return line.point.searched.kl.value; }},
+       searched_cell},
       loss_column({.key = "kl", .title = "KL", .unit = "nats"},
                   [](const UnitQuality& q) -> std::optional<Change> { return q.kl; })};
   if (tuning.aim == Aim::energy) columns.insert(columns.begin() + 1, energy_column());
-  const auto labelled = [](const TunePoint& point) { return point.searched.delta_nll.has_value(); };
+  const auto labelled = [](const TunePoint& point) { return point.held_out && point.held_out->delta_nll.has_value(); };
   if (std::any_of(tuning.points.begin(), tuning.points.end(), labelled)) {
     columns.push_back(loss_column({.key = "delta_nll", .title = "loss", .unit = "nats", .sign = Sign::always},
                                   [](const UnitQuality& q) { return q.delta_nll; }));
     columns.push_back(loss_column({.key = "accuracy_change", .title = "accuracy", .sign = Sign::always},
                                   [](const UnitQuality& q) { return q.accuracy_change; }));
   }
-  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const TimedPoint& line) -> Table::Cell {
-                       if (!line.point.held_out) return Absent{"not scored"};
-                       return keeps_limit(line.tuning, line.point);
+  columns.push_back({{.key = "keeps_limit", .title = "keeps the limit"}, [](const PointLine& line) -> Table::Cell {
+                       if (!line.point().held_out) return Absent{"not scored"};
+                       return keeps_limit(line.tuning, line.point());
                      }});
+  columns.push_back({{.key = "stands"}, [](const PointLine& line) -> Table::Cell { return standing_words(line); }});
   return columns;
 }
 
 Table points_table(const Tuning& tuning, const Document& timed) {
-  std::vector<TimedPoint> lines;
+  std::vector<PointLine> lines;
   lines.reserve(tuning.points.size());
-  for (const TunePoint& point : tuning.points) {
-    lines.push_back(timed_point(tuning, point, timed));
-  }
+  for (std::size_t i = 0; i < tuning.points.size(); ++i) lines.push_back(line_of(tuning, i, timed));
   Table table{.key = "points",
               .caption = "Uniform precisions and mixes",
               .legend = "Losses are those against fp32 on rows that the search did not see."};
   return filled(std::move(table), point_columns(tuning), lines);
 }
 
-Figure front_figure(const Tuning& tuning, const Document& timed) {
+Figure front_figure(const Tuning& tuning) {
   constexpr double least_kl = 1e-7;
   Figure figure{.kind = FigureKind::scatter,
                 .key = "front",
@@ -122,8 +160,9 @@ Figure front_figure(const Tuning& tuning, const Document& timed) {
                 .x = {.title = name(tuning.aim), .unit = facts_of(tuning.aim).unit},
                 .y = {.title = "KL(fp32 || this)", .unit = "nats", .scale = Figure::Scale::logarithmic}};
   figure.series = {{.name = "uniform"}, {.name = "mixes"}};
-  for (const TunePoint& point : tuning.points) {
-    const std::optional<double> cost = cost_of(tuning, point, timed);
+  for (std::size_t i = 0; i < tuning.points.size(); ++i) {
+    const TunePoint& point = tuning.points[i];
+    const std::optional<double> cost = tuning.answer.rows[i].number();
     if (!cost || !point.held_out || !point.held_out->failure.empty()) continue;
     Figure::Point mark{.x = *cost, .y = std::max(point.held_out->kl.value, least_kl), .label = point.precision};
     if (const auto& interval = point.held_out->kl.interval) {
@@ -194,93 +233,116 @@ std::string kept_words(const Tuning& tuning, const TunePoint& point) {
   return value + (*worst <= tuning.limit.most ? ", and its whole interval keeps it" : "; its interval goes beyond it");
 }
 
-std::string time_words(const TimedPoint& point, double ms) {
-  const std::string words = fmt::format("{:.3g} ms", ms);
-  const auto& speedup = point.record->speedup;
-  return speedup && speedup->speedup ? words + fmt::format(", {:.2f}x fp32's speed", *speedup->speedup) : words;
-}
-
-/// `tuning.points`: fp32 first.
-std::string energy_words(const Tuning& tuning, double joules, const Document& timed) {
-  const std::string words = fmt::format("{:.3g} J a sequence", joules);
-  const std::optional<double> fp32 = cost_of(tuning, tuning.points.front(), timed);
-  return fp32 ? words + fmt::format(", {:.2f} of fp32's", joules / *fp32) : words;
-}
-
-std::string cost_words(const Tuning& tuning, const TunePoint& point, const Document& timed) {
-  const std::optional<double> cost = cost_of(tuning, point, timed);
-  if (!cost) return "not timed";
-  switch (tuning.aim) {
-    case Aim::bytes:
-      return format_bytes(*cost) + " of weights";
-    case Aim::energy:
-      return energy_words(tuning, *cost, timed);
-    case Aim::latency:
-    case Aim::decode:
-      break;
+/// "26.4 ms, 1.31x fp32's speed", "1.5 J a sequence, 0.50 of fp32's", "137 MB of weights".
+std::string cost_words(const Tuning& tuning, std::size_t index, const Document& timed) {
+  const ChoiceRow& row = tuning.answer.rows[index];
+  if (row.words.empty()) return "no figure";
+  if (tuning.aim == Aim::bytes) return row.words + " of weights";
+  if (tuning.aim == Aim::energy) {
+    const std::optional<double> joules = row.number();
+    const std::optional<double> fp32 = tuning.answer.rows.front().number();
+    const std::string words = row.words + " a sequence";
+    return joules && fp32 ? words + fmt::format(", {:.2f} of fp32's", *joules / *fp32) : words;
   }
-  return time_words(timed_point(tuning, point, timed), *cost);
+  const Record* const record = line_of(tuning, index, timed).record;
+  const std::optional<double> speedup = record == nullptr ? std::nullopt : record->speedup->speedup;
+  return speedup ? row.words + fmt::format(", {:.2f}x fp32's speed", *speedup) : row.words;
 }
 
-/// Of points that keep the limit, why their cost is none; empty where all have one.
-std::string without_cost_words(const Tuning& tuning, const Document& timed) {
+/// Those that keep the limit and may not be chosen from, each with why.
+std::string not_chosen_words(const Tuning& tuning) {
   std::vector<std::string> points;
-  for (const TunePoint& point : tuning.points) {
-    const Table::Cell figure = facts_of(tuning.aim).figure(timed_point(tuning, point, timed));
-    const auto* absent = std::get_if<Absent>(&figure);
-    if (absent == nullptr || !keeps_limit(tuning, point)) continue;
-    points.push_back(fmt::format("{} ({})", point.precision, absent->reason));
+  for (std::size_t i = 0; i < tuning.points.size(); ++i) {
+    const ChoiceRow& row = tuning.answer.rows[i];
+    if (row.standing == AimStanding::lacking && keeps_limit(tuning, tuning.points[i]))
+      points.push_back(fmt::format("{} ({})", row.name, row.reason));
   }
   return fmt::format("{}", fmt::join(points, ", "));
 }
 
-/// What two figures with bounds leave open.
-std::string open_words(const Tuning& tuning, const TunePoint& best, const TunePoint& other, const Document& timed) {
-  const Table::Cell a = facts_of(tuning.aim).figure(timed_point(tuning, best, timed));
-  const Table::Cell b = facts_of(tuning.aim).figure(timed_point(tuning, other, timed));
-  const auto* own = std::get_if<Estimate>(&a);
-  const auto* others = std::get_if<Estimate>(&b);
-  if (tuning.aim != Aim::energy || own == nullptr || others == nullptr || own->high < others->low) return "";
-  return " The meter's bounds do not tell the two apart.";
+const char* reason_words(TakenFor reason) {
+  return reason == TakenFor::simpler ? "is one precision, and no mix among them is told to lose less"
+                                     : "loses less than the others";
 }
 
-const TunePoint* best_uniform(const Tuning& tuning, const Document& timed) {
-  const TunePoint* best = nullptr;
-  for (const TunePoint& point : tuning.points) {
-    const std::optional<double> cost = cost_of(tuning, point, timed);
-    const bool is_candidate = !point.is_mix && cost && keeps_limit(tuning, point);
-    if (is_candidate && (best == nullptr || *cost < *cost_of(tuning, *best, timed))) best = &point;
+/// What intervals leave open, with all figures; empty where they decide.
+std::string tie_words(const Tuning& tuning) {
+  const TuneAnswer& answer = tuning.answer;
+  if (answer.tied.size() < 2) return "";
+  std::string best;
+  std::vector<std::string> others;
+  bool is_open = false;
+  for (const std::size_t one : answer.tied) {
+    const ChoiceRow& row = answer.rows[one];
+    is_open = is_open || row.standing == AimStanding::open;
+    if (row.standing == AimStanding::taken) {
+      best = fmt::format("{} ({})", row.name, row.words);
+      continue;
+    }
+    const std::string against = row.against_best.empty() ? "" : ", " + row.against_best + " of that";
+    others.push_back(
+        fmt::format("{} ({}{}{}{})", row.name, row.words, against, row.reason.empty() ? "" : ": ", row.reason));
+  }
+  return fmt::format(" {} {} and {}: {} {}.", is_open ? "Not settled between" : "Alike are", best,
+                     fmt::join(others, ", "), tuning.points[*answer.taken].precision, reason_words(answer.reason));
+}
+
+/// Of uniform precisions that keep the limit and may be chosen from, the best by its figure.
+std::optional<std::size_t> best_uniform(const Tuning& tuning) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < tuning.points.size(); ++i) {
+    const ChoiceRow& row = tuning.answer.rows[i];
+    if (tuning.points[i].is_mix || row.standing == AimStanding::lacking) continue;
+    if (!best || row.number() < tuning.answer.rows[*best].number()) best = i;
   }
   return best;
 }
 
+/// What else keeps the limit and is of the other kind, where it is not among what is tied.
+std::string other_kind_words(const Tuning& tuning, const Document& timed) {
+  const TuneAnswer& answer = tuning.answer;
+  const auto is_tied = [&](std::size_t one) {
+    return std::find(answer.tied.begin(), answer.tied.end(), one) != answer.tied.end();
+  };
+  if (!tuning.points[*answer.taken].is_mix) {
+    if (tuning.tried.empty()) return " No mix was tried.";
+    const bool has_tied_mix =
+        std::any_of(answer.tied.begin(), answer.tied.end(), [&](std::size_t one) { return tuning.points[one].is_mix; });
+    return has_tied_mix ? "" : " No mix that was tried takes less within the limit.";
+  }
+  const std::optional<std::size_t> uniform = best_uniform(tuning);
+  if (!uniform) return " No uniform precision that keeps it may be chosen from.";
+  if (is_tied(*uniform)) return "";
+  return fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", tuning.points[*uniform].precision,
+                     cost_words(tuning, *uniform, timed), kept_words(tuning, tuning.points[*uniform]));
+}
+
+std::string interrupted_words(const Tuning& tuning) {
+  const bool has_one = best_tried(tuning) != nullptr;
+  return fmt::format(
+      "Interrupted before anything {}: {} ({}).",
+      is_scored(tuning) ? "could be chosen by what was timed" : "was scored on rows that the search did not see",
+      has_one ? "the best so far is the mix that is foretold to be cheapest of those that keep the limit "
+                "on the search's rows, and it is not checked"
+              : "no mix was found yet that keeps the limit",
+      limit_words(tuning.limit));
+}
+
 std::string verdict_words(const Tuning& tuning, const Document& timed) {
   const std::string limit = limit_words(tuning.limit);
-  if (!is_scored(tuning)) {
-    const bool has_one = best_tried(tuning) != nullptr;
-    return fmt::format("Interrupted before anything was scored on rows that the search did not see: {} ({}).",
-                       has_one ? "what is foretold to be cheapest of the mixes that keep the limit there is not checked"
-                               : "no mix was found yet that keeps the limit",
-                       limit);
-  }
-  const std::string lacking = without_cost_words(tuning, timed);
-  if (!tuning.best && !lacking.empty())
-    return fmt::format("No advice for {}: of what keeps the limit ({}), none has a figure to go by: {}.",
-                       name(tuning.aim), limit, lacking);
-  if (!tuning.best) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
-  const TunePoint& best = tuning.points[*tuning.best];
-  std::string words = fmt::format("Take {}: {} ({}; limit: {}).", best.precision, cost_words(tuning, best, timed),
-                                  kept_words(tuning, best), limit);
-  if (!lacking.empty()) words += fmt::format(" Not chosen from, without a figure to go by: {}.", lacking);
-  if (!best.is_mix)
-    return words +
-           (tuning.tried.empty() ? " No mix was tried." : " No mix that was tried is cheaper within the limit.");
-  const TunePoint* const uniform = best_uniform(tuning, timed);
-  if (uniform == nullptr) return words + " No uniform precision keeps it.";
-  return words +
-         fmt::format(" The best uniform precision that keeps it: {}, {} ({}).", uniform->precision,
-                     cost_words(tuning, *uniform, timed), kept_words(tuning, *uniform)) +
-         open_words(tuning, best, *uniform, timed);
+  const std::optional<std::size_t> taken = tuning.answer.taken;
+  const std::string left = not_chosen_words(tuning);
+  if (!taken && tuning.is_interrupted) return interrupted_words(tuning);
+  if (!taken && left.empty()) return fmt::format("No precision and no mix that was tried keeps the limit ({}).", limit);
+  if (!taken)
+    return fmt::format("No advice for {}: of what keeps the limit ({}), nothing may be chosen from: {}.",
+                       name(tuning.aim), limit, left);
+  const TunePoint& point = tuning.points[*taken];
+  std::string words = fmt::format("Take {}: {} ({}; limit: {}).", point.precision, cost_words(tuning, *taken, timed),
+                                  kept_words(tuning, point), limit);
+  words += tie_words(tuning) + other_kind_words(tuning, timed);
+  if (!left.empty()) words += fmt::format(" Not chosen from: {}.", left);
+  return words;
 }
 
 std::string dropped_rows_words(const Tuning& tuning) {
@@ -288,6 +350,16 @@ std::string dropped_rows_words(const Tuning& tuning) {
   rows.reserve(tuning.left_out.size());
   for (const LeftOut& one : tuning.left_out) rows.push_back(fmt::format("{} ({})", one.precision, one.why));
   return rows.empty() ? "" : fmt::format(" No layer was given {}.", fmt::join(rows, ", "));
+}
+
+std::string without_points_words(const Tuning& tuning) {
+  std::vector<std::string> rows;
+  rows.reserve(tuning.left_out.size());
+  for (const LeftOut& one : tuning.left_out) {
+    if (!one.has_point) rows.push_back(one.precision);
+  }
+  if (rows.empty()) return "";
+  return fmt::format(" The budget had no room to time and score {} in the end.", fmt::join(rows, ", "));
 }
 
 std::string search_words(const Tuning& tuning) {
@@ -308,7 +380,7 @@ std::string search_words(const Tuning& tuning) {
                                 ? std::nullopt
                                 : rank_correlation(foretold_losses, measured_losses))
     words += fmt::format(" Foretold and measured KL of them: rank correlation {:.2f}.", relation->value);
-  words += dropped_rows_words(tuning);
+  words += dropped_rows_words(tuning) + without_points_words(tuning);
   if (tuning.is_partial) words += " The search was ended before it was through: this is the best so far.";
   return words;
 }
@@ -321,13 +393,14 @@ void describe(const Tuning& tuning, Document& document) {
   add_fact(document.subject.facts, {.key = "searched_on"}, tuning.searched_on);
   add_fact(document.subject.facts, {.key = "scored_on"}, tuning.held_out_of);
   std::vector<Table> tables = {points_table(tuning, document)};
-  if (tuning.best && tuning.points[*tuning.best].is_mix) {
-    tables.push_back(mix_table(tuning.points[*tuning.best]));
-    tables.push_back(recipe_table(tuning.points[*tuning.best]));
+  const std::optional<std::size_t> taken = tuning.answer.taken;
+  if (taken && tuning.points[*taken].is_mix) {
+    tables.push_back(mix_table(tuning.points[*taken]));
+    tables.push_back(recipe_table(tuning.points[*taken]));
   }
   document.tables.insert(document.tables.begin(), std::make_move_iterator(tables.begin()),
                          std::make_move_iterator(tables.end()));
-  document.figures.insert(document.figures.begin(), front_figure(tuning, document));
+  document.figures.insert(document.figures.begin(), front_figure(tuning));
   document.sentences.insert(document.sentences.begin(),
                             {.texts = {verdict_words(tuning, document), search_words(tuning)}});
 }

@@ -4,17 +4,16 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
-#include "base/interrupt.h"
 #include "program/passes.h"
 #include "runtime/instance.h"
-#include "studies/probe/run.h"
 #include "studies/sensitivity/units.h"
-#include "studies/shared/energy_record.h"
 #include "studies/shared/engine.h"
 #include "studies/tune/aims.h"
+#include "tensor/baseline_precision.h"
 #include "tensor/recipe.h"
 
 namespace assay {
@@ -39,8 +38,8 @@ Mix rest_alone(std::size_t row, std::size_t parts) {
 
 class Foreteller {
  public:
-  Foreteller(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, MeasuredLosses& known)
-      : subject_(subject), study_(study), aim_(aim), known_(known) {
+  Foreteller(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, const LossStore& store)
+      : subject_(subject), study_(study), aim_(aim), store_(store) {
     choices_.parts = parts_of(subject);
   }
 
@@ -83,7 +82,7 @@ class Foreteller {
     recipes.reserve(choices_.rests.size());
     for (const MixRest& rest : choices_.rests)
       recipes.push_back(recipe_of(subject_, choices_, rest_alone(rest.row, choices_.parts.size()), "rest"));
-    const auto qualities = losses_of(subject_, recipes, {}, known_);
+    const auto qualities = losses_of(subject_, recipes, {}, store_);
     if (!qualities) return false;
     for (std::size_t i = 0; i < choices_.rests.size(); ++i)
       choices_.rests[i].option.loss = (*qualities)[i].failure.empty() ? (*qualities)[i].kl.value : unbearable;
@@ -93,9 +92,9 @@ class Foreteller {
   /// KL of a unit alone, measured.
   std::optional<double> measured_kl(std::size_t row, std::size_t unit) {
     const Recipe alone{.name = "alone",
-                       .rest = &find_precision("fp32"),
+                       .rest = &baseline_precision(),
                        .layers = {{subject_.units[unit].name, &find_precision(subject_.rows[row - 1].row.name)}}};
-    const auto qualities = losses_of(subject_, {alone}, {}, known_);
+    const auto qualities = losses_of(subject_, {alone}, {}, store_);
     if (!qualities) return std::nullopt;
     return qualities->front().failure.empty() ? qualities->front().kl.value : unbearable;
   }
@@ -142,9 +141,48 @@ class Foreteller {
   const StudiedModel& subject_;
   const ModelSensitivity& study_;
   Aim aim_;
-  MeasuredLosses& known_;
+  const LossStore& store_;
   MixChoices choices_;
 };
+
+/// One that is to be measured.
+struct OpenLoss {
+  std::string text;
+  const Recipe* recipe;
+  Instance* lent;  ///< Null: none.
+};
+
+/// Those that the store lacks, each once.
+std::vector<OpenLoss> open_losses(const std::vector<Recipe>& recipes, const std::vector<Instance*>& lent,
+                                  const MeasuredLosses& known) {
+  std::vector<OpenLoss> open;
+  open.reserve(recipes.size());
+  for (std::size_t i = 0; i < recipes.size(); ++i) {
+    std::string text = recipe_text(recipes[i]);
+    const bool is_open = std::any_of(open.begin(), open.end(), [&](const OpenLoss& one) { return one.text == text; });
+    if (!is_open && !known.contains(text))
+      open.push_back({std::move(text), &recipes[i], lent.empty() ? nullptr : lent[i]});
+  }
+  return open;
+}
+
+/// All of them beside one run of fp32. False after an interrupt.
+bool measure_losses(const StudiedModel& subject, std::span<const OpenLoss> open, const LossStore& store) {
+  std::vector<std::unique_ptr<Instance>> own;
+  std::vector<Instance*> instances;
+  own.reserve(open.size());
+  instances.reserve(open.size());
+  for (const OpenLoss& one : open) {
+    if (one.lent == nullptr)
+      own.push_back(subject.instance(choose_precision(*one.recipe, native_16bit(subject.facts)), Fusion::on));
+    instances.push_back(one.lent == nullptr ? own.back().get() : one.lent);
+  }
+  const auto found = qualities_of(subject, subject.set, instances);
+  if (!found) return false;
+  for (std::size_t i = 0; i < open.size(); ++i) store.known[open[i].text] = (*found)[i];
+  if (store.keep) store.keep();
+  return true;
+}
 
 }  // namespace
 
@@ -155,38 +193,21 @@ std::optional<double> foretold_kl(const UnitRow& row) {
   return row.estimate->fisher * std::max(1.0, amplified);
 }
 
-void study_units(const StudiedModel& subject, ModelSensitivity& study) {
-  const Power no_meter;
-  if (!is_set(subject.callbacks.interrupted)) measure_layers(subject, no_meter, study);
-  if (!is_set(subject.callbacks.interrupted)) estimate_by_gradients(subject, study);
-}
-
 std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study,
-                                     MeasuredLosses& known) {
-  return Foreteller(subject, study, aim, known).run();
+                                     const LossStore& store) {
+  return Foreteller(subject, study, aim, store).run();
 }
 
 std::optional<std::vector<UnitQuality>> losses_of(const StudiedModel& subject, const std::vector<Recipe>& recipes,
-                                                  const std::vector<Instance*>& lent, MeasuredLosses& known) {
-  std::vector<std::unique_ptr<Instance>> own;
-  std::vector<Instance*> instances;
-  std::vector<std::string> open;
-  for (std::size_t i = 0; i < recipes.size(); ++i) {
-    std::string text = recipe_text(recipes[i]);
-    if (known.contains(text) || std::find(open.begin(), open.end(), text) != open.end()) continue;
-    open.push_back(std::move(text));
-    if (lent.empty())
-      own.push_back(subject.instance(choose_precision(recipes[i], native_16bit(subject.facts)), Fusion::on));
-    instances.push_back(lent.empty() ? own.back().get() : lent[i]);
-  }
-  if (!open.empty()) {
-    const auto found = qualities_of(subject, subject.set, instances);
-    if (!found) return std::nullopt;
-    for (std::size_t i = 0; i < open.size(); ++i) known[open[i]] = (*found)[i];
+                                                  const std::vector<Instance*>& lent, const LossStore& store) {
+  const std::vector<OpenLoss> open = open_losses(recipes, lent, store.known);
+  for (std::size_t begin = 0; begin < open.size(); begin += scored_together) {
+    const std::size_t count = std::min(scored_together, open.size() - begin);
+    if (!measure_losses(subject, std::span(open).subspan(begin, count), store)) return std::nullopt;
   }
   std::vector<UnitQuality> qualities;
   qualities.reserve(recipes.size());
-  for (const Recipe& recipe : recipes) qualities.push_back(known.at(recipe_text(recipe)));
+  for (const Recipe& recipe : recipes) qualities.push_back(store.known.at(recipe_text(recipe)));
   return qualities;
 }
 

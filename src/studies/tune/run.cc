@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -22,10 +19,7 @@
 #include "results/model_name.h"
 #include "results/states.h"
 #include "runtime/instance.h"
-#include "runtime/layout.h"
 #include "runtime/plan.h"
-#include "studies/bench/request.h"
-#include "studies/generation_bench/request.h"
 #include "studies/sensitivity/energy.h"
 #include "studies/sensitivity/request.h"
 #include "studies/shared/cached.h"
@@ -33,11 +27,13 @@
 #include "studies/shared/engine.h"
 #include "studies/shared/quality_data.h"
 #include "studies/shared/random_ids.h"
-#include "studies/shared/setting.h"
 #include "studies/shared/surroundings.h"
 #include "studies/tune/aims.h"
 #include "studies/tune/options.h"
 #include "studies/tune/parts.h"
+#include "studies/tune/points.h"
+#include "studies/tune/state.h"
+#include "tensor/baseline_precision.h"
 #include "tensor/ledger.h"
 #include "tensor/precision.h"
 
@@ -45,12 +41,8 @@ namespace assay {
 namespace {
 
 constexpr double keep_every_s = 60;
-constexpr std::size_t most_finalists = 4;    ///< Mixes that pass, timed in the end.
-constexpr std::size_t most_beyond = 2;       ///< And mixes that lose more or less, for the front.
-constexpr double costs_share = 0.005;        ///< Of the budget that the costs of a row may take.
-constexpr double least_search_share = 0.1;   ///< Of it that is left to mixes, whatever came before took.
-constexpr std::size_t scored_together = 4;   ///< Points that share a run of fp32.
-constexpr std::int64_t decoded_tokens = 64;  ///< Of each row in the last timing of decoding.
+constexpr double costs_share = 0.005;       ///< Of the budget that the costs of a row may take.
+constexpr double least_search_share = 0.1;  ///< Of it that is left to mixes, whatever came before took.
 constexpr std::int64_t held_out_tokens = 4096;
 constexpr std::int64_t held_out_sentences = 1024;
 
@@ -78,8 +70,7 @@ Power needed_power(const TuneRequest& request) {
 /// Rows whose arithmetic is a linear layer's own: those that keep f32 weights and cast multiply as bf16 and fp16 do,
 /// and what a file holds is no choice.
 bool is_choice(const Precision& row, const std::string& device) {
-  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists &&
-         row.chunk == 0 && std::string_view(row.name) != "fp32";
+  return runs_on(row, device) && is_listed_on(row, device) && row.rule != Activations::autocast_lists && row.chunk == 0;
 }
 
 std::vector<std::string> asked_rows(const TuneRequest& request) {
@@ -88,7 +79,7 @@ std::vector<std::string> asked_rows(const TuneRequest& request) {
     const bool is_asked = request.precisions.empty() ? is_choice(row, request.engine.device)
                                                      : std::find(request.precisions.begin(), request.precisions.end(),
                                                                  row.name) != request.precisions.end();
-    if (is_asked && std::string_view(row.name) != "fp32") names.emplace_back(row.name);
+    if (is_asked && &row != &baseline_precision()) names.emplace_back(row.name);
   }
   return names;
 }
@@ -180,11 +171,12 @@ void drop_emulated(StudiedModel& subject) {
     subject.rows.erase(subject.rows.begin() + static_cast<std::ptrdiff_t>(i));
     subject.whole.erase(subject.whole.begin() + static_cast<std::ptrdiff_t>(i));
   }
-  if (subject.rows.empty()) fail_lacking("no precision but fp32 runs natively here: there is nothing to choose");
+  if (subject.rows.empty())
+    fail_lacking("no precision but {} runs natively here: there is nothing to choose", baseline_precision().name);
 }
 
-/// Quality of every row as a whole, into the study's last unit.
-bool measure_whole(const StudiedModel& subject, MeasuredLosses& known, ModelSensitivity& study) {
+/// Quality of every row as a whole, into the study's last unit. False after an interrupt.
+bool measure_whole(const StudiedModel& subject, const LossStore& store, ModelSensitivity& study) {
   std::vector<Instance*> instances;
   std::vector<Recipe> recipes;
   instances.reserve(subject.whole.size());
@@ -192,141 +184,85 @@ bool measure_whole(const StudiedModel& subject, MeasuredLosses& known, ModelSens
   for (const auto& instance : subject.whole) instances.push_back(instance.get());
   for (const PrecisionChoice& row : subject.rows)
     recipes.push_back({.name = "whole", .rest = &find_precision(row.row.name)});
-  const auto qualities = losses_of(subject, recipes, instances, known);
+  if (subject.callbacks.progress)
+    subject.callbacks.progress(fmt::format("scoring {} precisions as a whole", recipes.size()), 0);
+  const auto qualities = losses_of(subject, recipes, instances, store);
   if (!qualities) return false;
   for (std::size_t i = 0; i < instances.size(); ++i)
     study.rows_by_unit[(i + 1) * subject.units.size() - 1].only = (*qualities)[i];
   return true;
 }
 
-/// Mixes to be timed: the cheapest that pass, then the cheapest of what loses most beyond them.
-std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const LossLimit& limit) {
-  std::vector<const TriedMix*> sorted;
-  sorted.reserve(tried.size());
-  for (const TriedMix& one : tried) sorted.push_back(&one);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const TriedMix* a, const TriedMix* b) { return a->foretold.cost < b->foretold.cost; });
-  std::vector<const TriedMix*> chosen;
-  std::size_t beyond = 0;
-  std::size_t within = 0;
-  for (const TriedMix* one : sorted) {
-    if (one->recipe.layers.empty()) continue;  // a uniform precision
-    const bool passes = loss_of(limit.kind, one->quality) <= limit.most;
-    std::size_t& count = passes ? within : beyond;
-    if (count >= (passes ? most_finalists : most_beyond)) continue;
-    ++count;
-    chosen.push_back(one);
-  }
-  return chosen;
+bool has_joules_of_layers(const ModelSensitivity& study) {
+  return std::all_of(study.rows_by_unit.begin(), study.rows_by_unit.end(), [](const UnitRow& row) {
+    return !row.unit.is_linear() || (row.cost->low_j > 0 && row.cost->fp32_j > 0);
+  });
 }
 
-TunePoint uniform_point(const StudiedModel& subject, const ModelSensitivity& study, std::size_t row) {
-  const PrecisionChoice& choice = subject.rows[row];
-  TunePoint point{choice.name(), {choice.row.name, &find_precision(choice.row.name)}};
-  point.searched = *study.rows_by_unit[(row + 1) * subject.units.size() - 1].only;
-  return point;
-}
-
-/// Some of the points, together. False after an interrupt.
-bool score_points(const StudiedModel& subject, const QualitySet& held_out, std::span<TunePoint> points) {
-  std::vector<std::unique_ptr<Instance>> own;
-  std::vector<Instance*> instances;
-  own.reserve(points.size());
-  instances.reserve(points.size());
-  for (TunePoint& point : points) {
-    own.push_back(subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on));
-    instances.push_back(own.back().get());
-  }
-  const auto qualities = qualities_of(subject, held_out, instances);
-  if (!qualities) return false;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const bool is_itself = points[i].precision == "fp32";  // what differs in nothing has no interval
-    points[i].held_out = is_itself ? points[i].searched : (*qualities)[i];
-    points[i].model_bytes = own[i]->model_bytes();
-  }
-  return true;
-}
-
-/// Scores every point on rows that the search did not see. False after an interrupt.
-bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tuning& tuning) {
-  for (std::size_t begin = 0; begin < tuning.points.size(); begin += scored_together) {
-    if (subject.callbacks.progress) subject.callbacks.progress("scoring " + tuning.points[begin].precision, 0);
-    const std::size_t count = std::min(scored_together, tuning.points.size() - begin);
-    if (!score_points(subject, held_out, std::span(tuning.points).subspan(begin, count))) return false;
-  }
-  return true;
-}
-
-/// Times fp32 and all points, interleaved.
-Document timed_points(const TuneRequest& request, const Tuning& tuning, const MachineFacts& facts,
-                      const StudyCallbacks& callbacks) {
-  BenchRequest bench_request;
-  bench_request.models = {request.model};
-  bench_request.engine = request.engine;
-  bench_request.engine.overrides.clear();
-  for (const TunePoint& point : tuning.points) {
-    bench_request.precisions.push_back(point.precision);
-    if (point.is_mix) bench_request.engine.recipes.push_back(point.recipe);
-  }
-  bench_request.batches = {request.batch};
-  bench_request.seqs = {request.seq};
-  bench_request.seconds = request.timed_seconds;
-  bench_request.quality = QualityMode::none;
-  bench_request.model_options = request.model_options;
-  bench_request.energy = request.energy;
-  bench_request.root = request.root;
-  const FactsSource known = [&] { return facts; };
-  if (request.aim != Aim::decode) return bench(bench_request, known, callbacks);
-  bench_request.seqs.clear();
-  return generation_bench({bench_request, {request.seq}, {decoded_tokens}, {0}}, known, callbacks);
+bool has_all_errors(const ModelSensitivity& study) {
+  return std::all_of(study.rows_by_unit.begin(), study.rows_by_unit.end(),
+                     [](const UnitRow& row) { return !row.unit.is_linear() || row.error.has_value(); });
 }
 
 class Tuner {
  public:
   Tuner(const TuneRequest& request, const Model& model, const Power& power, const MachineFacts& facts,
         const StudyCallbacks& callbacks)
-      : request_(request), model_(model), power_(power), facts_(facts), callbacks_(callbacks), begin_s_(now_s()) {}
+      : request_(request),
+        model_(model),
+        power_(power),
+        facts_(facts),
+        callbacks_(keeping(callbacks)),
+        begin_s_(now_s()) {}
 
   Document run(SplitData data) {
-    sensitivity_.models = {request_.model};
-    sensitivity_.precisions = asked_rows(request_);
-    sensitivity_.by = {"layer"};
-    sensitivity_.gradient_rows = request_.gradient_rows;
-    sensitivity_.layer_seconds = std::min(sensitivity_.layer_seconds, costs_share * request_.seconds);
-    sensitivity_.engine = engine_for(data.search, request_.engine);
-    tuning_.model = shown_model_name(request_.model);
-    tuning_.limit = request_.limit;
-    tuning_.aim = request_.aim;
-    tuning_.budget_s = request_.seconds;
-    const std::optional<std::size_t> searched_before = searched_batches_in(request_.resume);
+    set_up(data.search);
+    const std::optional<TuneState> before = state_from(request_.resume);
     StudiedModel subject = studied_model(sensitivity_, model_, std::move(data.search), facts_, callbacks_);
     drop_emulated(subject);
-    ModelSensitivity study = empty_study(subject);
+    study_ = empty_study(subject);
+    if (before) {
+      check_identity(*before, request_.resume, study_.identity);
+      state_ = *before;
+    }
+    state_.identity = study_.identity;
     const std::size_t split = subject.set.batches.size();
-    search(subject, searched_before, data.held_out, study);
+    search(subject, data.held_out);
     tuning_.held_out_of = fmt::format("{}, {} rows {} them", data.held_out.data, row_count(data.held_out),
                                       subject.set.batches.size() < split ? "further behind" : "behind");
-    finish(subject, study, data.held_out);
+    keep_state();
+    tuning_.points = points_of(subject, study_, tuning_);
+    if (!score_held_out(subject, data.held_out, tuning_)) tuning_.is_partial = true;
     Document document = timed_points(request_, tuning_, facts_, callbacks_);
-    choose_best(tuning_, document);
+    tuning_.is_interrupted = is_set(callbacks_.interrupted);
+    tuning_.answer = answer_of(tuning_, document);
     describe(tuning_, document);
     write_recipe();
     return document;
   }
 
  private:
-  void search(StudiedModel& subject, std::optional<std::size_t> searched_before, QualitySet& held_out,
-              ModelSensitivity& study) {
-    const QualityBatch timed = timed_batch(model_, request_);
-    measure_costs(subject, timed, study);
-    if (power_.source.meter) measure_whole_energy(subject, timed, power_, study);
-    if (is_set(callbacks_.interrupted)) return end_early(subject);
-    leave_out(subject, study);
-    const double end_part_s = fit_to_budget(subject, searched_before, held_out, study);
+  void set_up(const QualitySet& set) {
+    sensitivity_.models = {request_.model};
+    sensitivity_.precisions = asked_rows(request_);
+    sensitivity_.by = {"layer"};
+    sensitivity_.gradient_rows = request_.gradient_rows;
+    sensitivity_.layer_seconds = std::min(sensitivity_.layer_seconds, costs_share * request_.seconds);
+    sensitivity_.engine = engine_for(set, request_.engine);
+    tuning_.model = shown_model_name(request_.model);
+    tuning_.limit = request_.limit;
+    tuning_.aim = request_.aim;
+    tuning_.budget_s = request_.seconds;
+  }
+
+  void search(StudiedModel& subject, QualitySet& held_out) {
+    measure_all_costs(subject);
+    if (is_interrupted()) return end_early(subject);
+    leave_out(subject);
+    const double end_part_s = fit_to_budget(subject, held_out);
     if (subject.rows.empty()) return;
-    state_ = {identity_of(study), subject.set.batches.size()};
-    known_ = losses_from(request_.resume, state_.identity);
-    std::optional<MixChoices> choices = estimated_choices(subject, study);
+    const LossStore store{state_.losses, [this] { keep_each_minute(); }};
+    std::optional<MixChoices> choices = estimated_choices(subject, store);
     tuning_.estimates_s = now_s() - begin_s_;
     if (!choices) {
       tuning_.is_partial = true;
@@ -336,17 +272,12 @@ class Tuner {
     const double search_begin_s = now_s();
     const double end_s =
         std::max(begin_s_ + request_.seconds - end_part_s, search_begin_s + least_search_share * request_.seconds);
-    double kept_s = 0;  // What the estimates measured is kept with the first mixes.
-    const auto keep = [&] {
-      if (request_.resume.empty() || now_s() - kept_s < keep_every_s) return;
-      write_losses(request_.resume, state_, known_);
-      kept_s = now_s();
-    };
-    tuning_.tried = search_mixes(subject, *choices, {request_, end_s, known_, keep});
+    tuning_.tried = search_mixes(subject, *choices, {request_, end_s, store});
     tuning_.search_s = now_s() - search_begin_s;
-    tuning_.is_partial = is_set(callbacks_.interrupted) || now_s() > end_s;
-    if (!request_.resume.empty()) write_losses(request_.resume, state_, known_);
+    tuning_.is_partial = is_interrupted() || now_s() > end_s;
   }
+
+  bool is_interrupted() const { return is_set(callbacks_.interrupted); }
 
   void end_early(const StudiedModel& subject) {
     tuning_.is_partial = true;
@@ -357,96 +288,122 @@ class Tuner {
     return fmt::format("{}, the first {} rows", subject.set.data, row_count(subject.set));
   }
 
-  void leave_out(StudiedModel& subject, ModelSensitivity& study) {
-    const std::vector<LeftOut> found = drop_useless_rows(subject, request_.aim, study);
+  // ---- what the search goes by ----
+
+  /// What costs are of.
+  std::string costs_identity() const {
+    const std::int64_t seq = request_.aim == Aim::decode ? 1 : request_.seq;
+    const std::string meter = power_.source.meter ? "; joules by " + power_.source.words : "";
+    return fmt::format("{} x {}{}", request_.batch, seq, meter);
+  }
+
+  /// Time, bytes and, where they are the aim, joules of whole runs.
+  void measure_all_costs(const StudiedModel& subject) {
+    if (give_costs(state_, costs_identity(), study_)) return;
+    state_.costs_of.clear();
+    state_.costs.clear();
+    const QualityBatch timed = timed_batch(model_, request_);
+    measure_costs(subject, timed, study_);
+    if (power_.source.meter && !is_interrupted()) measure_whole_energy(subject, timed, power_, study_);
+    if (is_interrupted()) return;
+    state_.costs_of = costs_identity();
+    keep_state();
+  }
+
+  void leave_out(StudiedModel& subject) {
+    take_units(study_, state_);
+    const std::vector<LeftOut> found = drop_useless_rows(subject, request_.aim, study_);
     tuning_.left_out.insert(tuning_.left_out.end(), found.begin(), found.end());
   }
 
   /// Cuts what is scored to what the budget has room for, but for rows that were asked for or that an earlier run
   /// searched on. Returns what the end will take, s.
-  double fit_to_budget(StudiedModel& subject, std::optional<std::size_t> searched_before, QualitySet& held_out,
-                       const ModelSensitivity& study) {
-    double end_part_s = 0;
+  double fit_to_budget(StudiedModel& subject, QualitySet& held_out) {
     auto& batches = subject.set.batches;
-    if (!subject.rows.empty()) {
-      const ScoredBatches scored = batches_within(request_, subject, held_out, study, most_finalists + most_beyond);
-      end_part_s = scored.end_s;
-      held_out.batches.resize(scored.held_out);
-      const bool is_asked = request_.search_rows > 0;
-      if (searched_before || !is_asked)
-        batches.resize(std::min(batches.size(), searched_before.value_or(scored.searched)));
-    }
+    const std::size_t mixes = subject.rows.empty() ? 0 : most_finalists + most_beyond;
+    const ScoredBatches scored = batches_within(request_, subject, held_out, study_, mixes, tuning_.left_out);
+    held_out.batches.resize(scored.held_out);
+    const bool is_asked = request_.search_rows > 0;
+    if (state_.batches || !is_asked) batches.resize(std::min(batches.size(), state_.batches.value_or(scored.searched)));
     tuning_.searched_on = searched_words(subject);
-    return end_part_s;
+    check_searched_on(state_, request_.resume, tuning_.searched_on);
+    state_.searched_on = tuning_.searched_on;
+    state_.batches = batches.size();
+    return scored.end_s;
   }
 
   /// Absent after an interrupt.
-  std::optional<MixChoices> estimated_choices(StudiedModel& subject, ModelSensitivity& study) {
-    if (!measure_whole(subject, known_, study)) return std::nullopt;
-    leave_out(subject, study);
-    study_units(subject, study);
-    if (power_.source.meter) measure_energy_of_layers(subject, timed_batch(model_, request_), power_, study);
-    if (is_set(callbacks_.interrupted)) return std::nullopt;
-    return choices_of(subject, request_.aim, study, known_);
+  std::optional<MixChoices> estimated_choices(StudiedModel& subject, const LossStore& store) {
+    if (!measure_whole(subject, store, study_)) return std::nullopt;
+    leave_out(subject);
+    give_errors(state_, study_);
+    const Power no_meter;
+    if (!has_all_errors(study_)) measure_layers(subject, no_meter, study_);
+    if (is_interrupted()) return std::nullopt;
+    keep_each_minute();
+    estimate(subject);
+    const bool lacks_joules = power_.source.meter && !has_joules_of_layers(study_);
+    if (lacks_joules) measure_energy_of_layers(subject, timed_batch(model_, request_), power_, study_);
+    if (is_interrupted()) return std::nullopt;
+    keep_each_minute();
+    return choices_of(subject, request_.aim, study_, store);
   }
 
-  std::string identity_of(const ModelSensitivity& study) const {
-    return fmt::format("{}; {} rows", study.identity, tuning_.searched_on);
+  /// By gradients.
+  void estimate(const StudiedModel& subject) {
+    const std::string of = fmt::format("{} of {}", request_.gradient_rows, tuning_.searched_on);
+    if (give_estimates(state_, of, study_)) return;
+    state_.estimates_of.clear();
+    state_.estimates.clear();
+    state_.estimated.clear();
+    estimate_by_gradients(subject, study_);
+    if (is_interrupted()) return;  // They are of fewer rows than was asked.
+    state_.estimates_of = of;
+    for (const PrecisionChoice& row : subject.rows) state_.estimated.insert(row.name());
   }
 
-  void finish(const StudiedModel& subject, const ModelSensitivity& study, const QualitySet& held_out) {
-    tuning_.points.push_back({"fp32", {"fp32", &find_precision("fp32")}});
-    for (std::size_t row = 0; row < subject.rows.size(); ++row) {
-      if (study.rows_by_unit[(row + 1) * subject.units.size() - 1].only)
-        tuning_.points.push_back(uniform_point(subject, study, row));
-    }
-    for (const TriedMix* mix : finalists(tuning_.tried, request_.limit)) {
-      TunePoint point{"", mix->recipe, true, mix->quality};
-      point.recipe.name = fmt::format("mix-{}", ++mixes_);
-      point.precision = precision_name(point.recipe);
-      tuning_.points.push_back(std::move(point));
-    }
-    if (!score_held_out(subject, held_out, tuning_)) tuning_.is_partial = true;
+  // ---- what is kept ----
+
+  /// Every step of the work says what it is about to do: what was done before is kept then, once a minute.
+  StudyCallbacks keeping(const StudyCallbacks& callbacks) {
+    StudyCallbacks with_state = callbacks;
+    with_state.progress = [this, show = callbacks.progress](const std::string& what, double seconds_left) {
+      keep_each_minute();
+      if (show) show(what, seconds_left);
+    };
+    return with_state;
+  }
+
+  void keep_each_minute() {
+    if (now_s() - kept_s_ >= keep_every_s) keep_state();
+  }
+
+  void keep_state() {
+    if (request_.resume.empty() || state_.costs_of.empty()) return;
+    take_units(study_, state_);
+    write_state(request_.resume, state_);
+    kept_s_ = now_s();
   }
 
   void write_recipe() const {
-    const TriedMix* const tried = best_tried(tuning_);
-    if (request_.recipe.empty() || (!tuning_.best && tried == nullptr)) return;
-    if (!tuning_.best && request_.aim == Aim::energy && is_scored(tuning_)) return;  // No joules to go by.
-    const Recipe& recipe = tuning_.best ? tuning_.points[*tuning_.best].recipe : tried->recipe;
-    write_file_atomically(request_.recipe, recipe_text(recipe));
+    const Recipe* const recipe = recipe_to_take(tuning_);
+    if (recipe != nullptr && !request_.recipe.empty()) write_file_atomically(request_.recipe, recipe_text(*recipe));
   }
 
   const TuneRequest& request_;
   const Model& model_;
   const Power& power_;
   const MachineFacts& facts_;
-  const StudyCallbacks& callbacks_;
+  const StudyCallbacks callbacks_;
   const double begin_s_;
   SensitivityRequest sensitivity_;
   Tuning tuning_;
+  ModelSensitivity study_;
   TuneState state_;
-  MeasuredLosses known_;
-  int mixes_ = 0;
+  double kept_s_ = 0;
 };
 
 }  // namespace
-
-const char* name(Aim aim) {
-  return facts_of(aim).name;
-}
-
-const Record* record_for(const Tuning& tuning, const std::string& precision, std::span<const Record> records) {
-  const Mode wanted = tuning.aim == Aim::decode ? Mode::decode : Mode::inference;
-  const auto found = std::find_if(records.begin(), records.end(), [&](const Record& record) {
-    return record.setting.precision == precision && record.setting.mode == wanted;
-  });
-  return found == records.end() || !found->latency ? nullptr : &*found;
-}
-
-std::optional<double> cost_of(const Tuning& tuning, const TunePoint& point, const Document& timed) {
-  return figure_number(facts_of(tuning.aim).figure(timed_point(tuning, point, timed)));
-}
 
 bool keeps_limit(const Tuning& tuning, const TunePoint& point) {
   return point.held_out && loss_of(tuning.limit.kind, *point.held_out) <= tuning.limit.most;
@@ -458,22 +415,13 @@ bool is_scored(const Tuning& tuning) {
 }
 
 const TriedMix* best_tried(const Tuning& tuning) {
-  const TriedMix* best = nullptr;
-  for (const TriedMix& one : tuning.tried) {
-    const bool passes = loss_of(tuning.limit.kind, one.quality) <= tuning.limit.most;
-    if (passes && (best == nullptr || one.foretold.cost < best->foretold.cost)) best = &one;
-  }
-  return best;
+  return cheapest_within_limit(tuning.tried, tuning.limit, 1);
 }
 
-void choose_best(Tuning& tuning, const Document& timed) {
-  std::vector<std::pair<double, std::size_t>> passing;
-  for (std::size_t i = 0; i < tuning.points.size(); ++i) {
-    const std::optional<double> cost = cost_of(tuning, tuning.points[i], timed);
-    if (cost && keeps_limit(tuning, tuning.points[i])) passing.emplace_back(*cost, i);
-  }
-  std::sort(passing.begin(), passing.end());
-  if (!passing.empty()) tuning.best = passing[0].second;
+const Recipe* recipe_to_take(const Tuning& tuning) {
+  if (tuning.answer.taken) return &tuning.points[*tuning.answer.taken].recipe;
+  const TriedMix* const tried = tuning.is_interrupted ? best_tried(tuning) : nullptr;
+  return tried == nullptr ? nullptr : &tried->recipe;
 }
 
 Document tune(const TuneRequest& asked, const FactsSource& source, const StudyCallbacks& callbacks) {

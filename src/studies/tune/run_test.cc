@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/error.h"
@@ -18,10 +23,14 @@
 #include "formats/testing.h"
 #include "hardware/facts.h"
 #include "hardware/machine.h"
+#include "results/made_up_test.h"
 #include "results/table.h"
+#include "rules/choice.h"
 #include "statistics/statistics.h"
 #include "studies/bench/request.h"
 #include "studies/shared/energy_testing.h"
+#include "studies/tune/answer.h"
+#include "studies/tune/budget.h"
 #include "studies/tune/run.h"
 
 namespace assay {
@@ -70,6 +79,62 @@ class Tune : public testing::Test {
     bench_request.energy.meters.name = "none";
     const Document document = bench(bench_request, facts, {});
     return document.records.back().difference->kl_mean.value();
+  }
+
+  /// Each token's own class is another id.
+  void add_labels() const {
+    std::vector<std::int32_t> labels;
+    labels.reserve(rows * seq);
+    for (std::int32_t i = 0; i < rows * seq; ++i) labels.push_back((i * 17 + 3) % 60 + 1);
+    write_npy(folder_.path() / "labels.npy", NpyType::s32, {rows, seq}, std::as_bytes(std::span(labels)));
+  }
+
+  /// What the table says of each point that keeps the limit, in its order.
+  static std::vector<std::pair<std::string, std::string>> standings(const Document& document) {
+    std::vector<std::pair<std::string, std::string>> found;
+    const Table& points = table(document, "points");
+    for (const auto& row : points.rows) {
+      const auto* keeps = std::get_if<bool>(&cell(points, row, "keeps_limit"));
+      if (keeps != nullptr && *keeps)
+        found.emplace_back(std::get<std::string>(cell(points, row, "precision")),
+                           std::get<std::string>(cell(points, row, "stands")));
+    }
+    return found;
+  }
+
+  /// What must hold however busy the machine was: one of the points that keep the limit is taken, which the records
+  /// tell from no better one, or none of them may be chosen from.
+  void expect_sound_answer(const Document& document, const ChoiceQuestion& question) const {
+    const std::string& verdict = document.sentences.front().texts[0];
+    const auto stands = standings(document);
+    ASSERT_FALSE(stands.empty()) << verdict;
+    EXPECT_EQ(stands.front().first, "fp32") << "it loses nothing";
+    std::vector<std::string> names;
+    std::vector<std::string> taken;
+    for (const auto& [precision, standing] : stands) {
+      names.push_back(precision);
+      if (standing == "take") taken.push_back(precision);
+    }
+    const std::vector<ChoiceRow> rows = choice_of(question, names, {document.records, document.findings});
+    if (taken.empty()) {
+      EXPECT_TRUE(verdict.starts_with("No advice for ")) << verdict;
+      EXPECT_FALSE(is_there(request_.recipe));
+      for (const ChoiceRow& row : rows) EXPECT_EQ(row.standing, AimStanding::lacking) << row.name << ": " << row.words;
+      return;
+    }
+    ASSERT_EQ(taken.size(), 1U);
+    EXPECT_TRUE(verdict.starts_with(fmt::format("Take {}: ", taken[0]))) << verdict;
+    for (const ChoiceRow& row : rows) {
+      if (row.name == taken[0]) {
+        EXPECT_TRUE(row.is_tied()) << verdict;
+      } else if (row.is_tied()) {
+        EXPECT_NE(verdict.find(row.name + " (" + row.words), std::string::npos) << "its figure is said: " << verdict;
+      }
+    }
+    const Recipe best = load_recipe(request_.recipe);
+    if (!taken[0].starts_with(recipe_prefix)) {
+      EXPECT_EQ(std::string(best.rest->name), taken[0]);
+    }
   }
 
   static const Table& table(const Document& document, const std::string& key) {
@@ -149,15 +214,108 @@ TEST_F(Tune, MeasuresNothingAgainThatItsStateHolds) {
   EXPECT_THROW(document(), Error) << "of other rows";
 }
 
-/// int8 and int8-weights are as large, and the one that keeps activations loses less.
-TEST_F(Tune, LeavesOutWhatAnotherRowBeats) {
+TEST_F(Tune, EveryUniformPrecisionIsAPointTimedAndScored) {
+  request_.precisions = {"int8", "int8-weights", "int4-weights", "bf16", "fp16"};
   const Document found = document();
-  EXPECT_NE(found.sentences.front().texts[1].find("No layer was given int8 (int8-weights is"), std::string::npos)
-      << found.sentences.front().texts[1];
   const Table& points = table(found, "points");
-  EXPECT_TRUE(std::none_of(points.rows.begin(), points.rows.end(), [&](const std::vector<Table::Cell>& row) {
-    return std::get<std::string>(cell(points, row, "precision")) == "int8";
+  for (const char* precision : {"fp32", "int8", "int8-weights", "int4-weights"}) {
+    const auto& row = point(found, precision);
+    EXPECT_FALSE(std::holds_alternative<Absent>(cell(points, row, "kl"))) << precision;
+    EXPECT_FALSE(std::holds_alternative<Absent>(cell(points, row, "time_ms"))) << precision;
+  }
+  EXPECT_EQ(found.sentences.front().texts[1].find("no room"), std::string::npos);
+}
+
+/// The default: joules and sizes have tests of their own.
+TEST_F(Tune, TakesForLatencyWhatIntervalsDoNotTellFromBetter) {
+  request_.aim = Aim::latency;
+  request_.limit.most = 1e6;
+  expect_sound_answer(document(), {"latency", Mode::inference});
+}
+
+TEST_F(Tune, TakesForDecodingWhatIntervalsDoNotTellFromBetter) {
+  request_.aim = Aim::decode;
+  request_.precisions = {"int8", "int8-weights"};
+  request_.limit.most = 1e6;
+  const Document found = document();
+  expect_sound_answer(found, {"latency", Mode::decode});
+  EXPECT_TRUE(std::any_of(found.records.begin(), found.records.end(), [](const Record& record) {
+    return record.setting.mode == Mode::decode && record.setting.precision == "int8";
   }));
+}
+
+TEST_F(Tune, KeepsAnAccuracyThatMayDropByNoMore) {
+  add_labels();
+  request_.limit = {LossKind::drop, 0.001};
+  const Document found = document();
+  expect_sound_answer(found, {"size", Mode::inference});
+  const Table& points = table(found, "points");
+  for (const auto& [precision, standing] : standings(found))
+    EXPECT_GE(number(cell(points, point(found, precision), "accuracy_change")), -request_.limit.most) << precision;
+}
+
+TEST_F(Tune, KeepsAPerplexityThatMayRiseByNoMore) {
+  add_labels();
+  request_.limit = {LossKind::perplexity, 0.002};
+  const Document found = document();
+  expect_sound_answer(found, {"size", Mode::inference});
+  const Table& points = table(found, "points");
+  for (const auto& [precision, standing] : standings(found))
+    EXPECT_LE(std::expm1(number(cell(points, point(found, precision), "delta_nll"))), request_.limit.most) << precision;
+}
+
+/// What was measured until then is kept and is where the next run goes on; what is foretold to be best so far is
+/// written, and said to be no more than that.
+TEST_F(Tune, AnInterruptLeavesTheBestSoFar) {
+  request_.limit.most = 1e6;
+  request_.resume = folder_.path() / "state.json";
+  std::atomic<bool> interrupted = false;
+  StudyCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  callbacks.progress = [&](const std::string& what, double) {
+    if (what.starts_with("mix ") && what != "mix 1") interrupted = true;
+  };
+  const Document part = tune(request_, facts, callbacks);
+  ASSERT_TRUE(interrupted) << "several rounds of mixes are tried";
+  EXPECT_TRUE(part.sentences.front().texts[0].starts_with("Interrupted before anything was scored on rows that"))
+      << part.sentences.front().texts[0];
+  EXPECT_NE(part.sentences.front().texts[0].find("it is not checked"), std::string::npos);
+  EXPECT_TRUE(part.records.empty());
+  EXPECT_NO_THROW(load_recipe(request_.recipe));
+  const Json kept = parse_json(read_file(request_.resume, 1 << 24), "state");
+  EXPECT_GE(kept.at("mixes").size(), 4U);
+  EXPECT_EQ(kept.at("costs").size(), request_.precisions.size());
+  const Document whole = document();
+  expect_sound_answer(whole, {"size", Mode::inference});
+  const Json after = parse_json(read_file(request_.resume, 1 << 24), "state");
+  for (const auto& [recipe, mix] : kept.at("mixes").items()) EXPECT_EQ(after.at("mixes").at(recipe), mix);
+  EXPECT_EQ(after.at("costs"), kept.at("costs")) << "they were not measured again";
+}
+
+/// Costs come first, and are kept before a mix is tried.
+TEST_F(Tune, AnInterruptOfEstimatesKeepsCostsAndErrors) {
+  request_.resume = folder_.path() / "state.json";
+  std::atomic<bool> interrupted = false;
+  StudyCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  callbacks.progress = [&](const std::string& what, double) {
+    if (what.find("gradients") != std::string::npos) interrupted = true;
+  };
+  const Document part = tune(request_, facts, callbacks);
+  EXPECT_NE(part.sentences.front().texts[0].find("no mix was found yet"), std::string::npos)
+      << part.sentences.front().texts[0];
+  EXPECT_FALSE(is_there(request_.recipe));
+  const Json kept = parse_json(read_file(request_.resume, 1 << 24), "state");
+  EXPECT_EQ(kept.at("costs").size(), request_.precisions.size());
+  EXPECT_FALSE(kept.at("errors").empty());
+  EXPECT_TRUE(kept.at("estimated").empty()) << "they were not through";
+  std::vector<std::string> done;
+  callbacks.interrupted = nullptr;
+  callbacks.progress = [&](const std::string& what, double) { done.push_back(what); };
+  tune(request_, facts, callbacks);
+  EXPECT_TRUE(std::none_of(done.begin(), done.end(), [](const std::string& what) {
+    return what.find("error of") != std::string::npos || what.find("costs, round") != std::string::npos;
+  })) << "of rows that had them";
 }
 
 /// However short it is: something is searched on, something is held out, and an answer comes.
@@ -172,7 +330,7 @@ TEST_F(Tune, CutsWhatIsScoredToTheBudget) {
   request_.search_rows = 0;
   request_.seconds = 1e-6;
   const Document found = document();
-  EXPECT_NE(found.sentences.front().texts[0].find("Take "), std::string::npos) << found.sentences.front().texts[0];
+  expect_sound_answer(found, {"size", Mode::inference});
   request_.seconds = 20;
   request_.resume = folder_.path() / "long.json";
   document();
@@ -196,7 +354,7 @@ TEST_F(Tune, MakesJoulesSmallByAMeter) {
     return std::any_of(said.begin(), said.end(),
                        [&](const std::string& sentence) { return sentence.find(words) != std::string::npos; });
   };
-  EXPECT_TRUE(is_said("energy of whole runs in 3 windows of")) << "fp32 and both rows, said before";
+  EXPECT_TRUE(is_said("energy of whole runs in 6 windows of")) << "fp32 and both rows, two of each, said before";
   ASSERT_FALSE(found.records.empty());
   for (const Record& record : found.records)
     EXPECT_GT(record.energy->energy_j.value_or(0), 0) << record.setting.precision;
@@ -227,31 +385,36 @@ TEST_F(Tune, RefusesToMakeJoulesSmallWithoutAMeter) {
   }
 }
 
-/// fp32, a row that is faster and a mix that takes less, all within the limit.
-class ChosenByJoules : public testing::Test {
+/// fp32, a row that is faster and a mix that is faster still, all within the limit.
+class ChosenPoint : public testing::Test {
  protected:
-  ChosenByJoules() {
-    tuning_.aim = Aim::energy;
-    add_point("fp32", 10, 3);
-    add_point("int8", 2, 2);
-    add_point("recipe:mix-1", 4, 1.5);
+  ChosenPoint() {
+    add_point("fp32", 150, {0});
+    add_point("int8", 30, {0.004, Interval{0.003, 0.005}});
+    add_point("recipe:mix-1", 20, {0.009, Interval{0.008, 0.0095}});
     tuning_.points.back().is_mix = true;
   }
 
-  void add_point(const std::string& precision, double ms, double joules) {
+  void add_point(const std::string& precision, double ms, const Change& kl) {
     TunePoint point{precision, {precision, &find_precision("int8")}};
-    point.held_out = UnitQuality{};
+    point.held_out = UnitQuality{.kl = kl};
     tuning_.points.push_back(std::move(point));
-    Record record;
-    record.setting.precision = precision;
-    record.latency.made().median_ms = ms;
-    record.energy.made().energy_j = joules;
-    record.energy.made().energy_uncertainty_j = 0.1;
+    Record record = made_up_record(precision, ms);
+    if (precision != "fp32") record = compared(record, 150 / ms, 0, 0);
+    record.energy.made().energy_j = ms / 10;
+    record.energy.made().energy_uncertainty_j = ms / 200;
     record.energy.made().energy_status = {EnergyState::metered, "RAPL: package-0"};
     timed_.records.push_back(std::move(record));
   }
+  Record& record(std::size_t point) { return timed_.records[point]; }
+  /// Over processes the mix takes 0.75 to 1.15 times what int8 does.
+  void leave_open() {
+    for (std::size_t i = 0; i < 40; ++i)
+      record(2).latency.made().raw_ms[i] = 30 * (0.75 + 0.1 * static_cast<double>(i / 8));
+    record(2).latency.made().median_ms = 28.5;
+  }
   std::string told() {
-    choose_best(tuning_, timed_);
+    tuning_.answer = answer_of(tuning_, timed_);
     describe(tuning_, timed_);
     return timed_.sentences.front().texts.front();
   }
@@ -260,33 +423,148 @@ class ChosenByJoules : public testing::Test {
   Document timed_;
 };
 
-TEST_F(ChosenByJoules, TheLeastAreTakenWhateverTimeSays) {
+TEST_F(ChosenPoint, IsTheBestWhereIntervalsTellItFromAllOthers) {
   const std::string verdict = told();
-  EXPECT_TRUE(verdict.starts_with("Take recipe:mix-1: 1.5 J a sequence, 0.50 of fp32's")) << verdict;
-  EXPECT_NE(verdict.find("The best uniform precision that keeps it: int8, 2 J a sequence"), std::string::npos)
+  EXPECT_TRUE(verdict.starts_with("Take recipe:mix-1: 20.0 ms, 7.50x fp32's speed (KL 0.009")) << verdict;
+  EXPECT_NE(verdict.find("The best uniform precision that keeps it: int8, 30.0 ms"), std::string::npos) << verdict;
+  EXPECT_EQ(verdict.find("Not settled"), std::string::npos) << verdict;
+  EXPECT_EQ(tuning_.answer.reason, TakenFor::figure);
+}
+
+TEST_F(ChosenPoint, OfWhatIntervalsDoNotTellApartLosesLeast) {
+  leave_open();
+  const std::string verdict = told();
+  EXPECT_TRUE(verdict.starts_with("Take int8: 30.0 ms")) << verdict << ": the median of the other lies lower";
+  EXPECT_NE(verdict.find("Not settled between recipe:mix-1 (28.5 ms) and int8 (30.0 ms, "), std::string::npos)
       << verdict;
-  EXPECT_EQ(verdict.find("bounds do not tell"), std::string::npos) << verdict;
+  EXPECT_NE(verdict.find("the interval contains 1): int8 loses less than the others."), std::string::npos) << verdict;
 }
 
-TEST_F(ChosenByJoules, BoundsThatOverlapAreTold) {
-  timed_.records[2].energy.made().energy_j = 1.9;
-  EXPECT_NE(told().find("The meter's bounds do not tell the two apart."), std::string::npos);
+TEST_F(ChosenPoint, IsAMixWhereThatIsToldToLoseLess) {
+  leave_open();
+  tuning_.points[2].held_out->kl = {0.001, Interval{0.0005, 0.0015}};
+  EXPECT_TRUE(told().starts_with("Take recipe:mix-1: ")) << timed_.sentences.front().texts.front();
+  EXPECT_EQ(tuning_.answer.reason, TakenFor::less_loss);
 }
 
-TEST_F(ChosenByJoules, JoulesInDoubtAreNotChosenFrom) {
-  timed_.records[2].energy.made().energy_conflict = "two meters differ";
+TEST_F(ChosenPoint, IsAUniformPrecisionWhereLossesAreNotToldApartEither) {
+  leave_open();
+  tuning_.points[2].held_out->kl = {0.0039, Interval{0.003, 0.005}};
+  const std::string verdict = told();
+  EXPECT_TRUE(verdict.starts_with("Take int8: ")) << verdict;
+  EXPECT_EQ(tuning_.answer.reason, TakenFor::simpler);
+  EXPECT_NE(verdict.find("int8 is one precision"), std::string::npos) << verdict;
+}
+
+TEST_F(ChosenPoint, IsNoneThatProvesNothing) {
+  const auto taken_with = [&](const std::function<void(Record&)>& change) {
+    const Record whole = record(2);
+    change(record(2));
+    const std::string verdict = told();
+    record(2) = whole;
+    EXPECT_TRUE(verdict.starts_with("Take int8: ")) << verdict;
+    return verdict.substr(verdict.find("Not chosen from: "));
+  };
+  EXPECT_EQ(taken_with([](Record& row) { row.outcome = {Status::impossible, "faster than its peak"}; }),
+            "Not chosen from: recipe:mix-1 (impossible: faster than its peak).");
+  EXPECT_EQ(taken_with([](Record& row) { row.grade = {Trust::d, {"D at best: others used 60 %"}}; }),
+            "Not chosen from: recipe:mix-1 (grade D at best: others used 60 %).");
+  EXPECT_EQ(taken_with([](Record& row) { row.setting.precision = "recipe:another"; }),
+            "Not chosen from: recipe:mix-1 (not measured).");
+  const Setting& setting = record(2).setting;
+  timed_.findings = {{.rule = "nothing_changed",
+                      .model = setting.model,
+                      .batch = setting.batch,
+                      .seq = setting.seq,
+                      .precision = "recipe:mix-1",
+                      .severity = Severity::high}};
+  EXPECT_EQ(taken_with([](Record&) {}),
+            "Not chosen from: recipe:mix-1 (the finding nothing_changed stands against it).");
+}
+
+/// How busy the machine was says nothing of them.
+TEST_F(ChosenPoint, OfBytesIsChosenWhateverTimesAreWorth) {
+  tuning_.aim = Aim::bytes;
+  record(2).memory.made().model_bytes = 100'000'000;
+  for (Record& row : timed_.records) row.grade = {Trust::d, {"D at best: others used 60 %"}};
+  EXPECT_TRUE(told().starts_with("Take recipe:mix-1: 100 MB of weights")) << timed_.sentences.front().texts.front();
+}
+
+TEST_F(ChosenPoint, OfJoulesIsTheThriftiestWhateverTimeSays) {
+  tuning_.aim = Aim::energy;
+  record(1).energy.made().energy_j = 1;
+  record(1).energy.made().energy_uncertainty_j = 0.02;
+  const std::string verdict = told();
+  EXPECT_TRUE(verdict.starts_with("Take int8: 1.00 J a sequence, 0.07 of fp32's")) << verdict;
+}
+
+TEST_F(ChosenPoint, JoulesWhoseBoundsOverlapAreNotSettled) {
+  tuning_.aim = Aim::energy;
+  record(1).energy.made().energy_j = 2.05;
+  const std::string verdict = told();
+  EXPECT_TRUE(verdict.starts_with("Take int8: 2.05 J a sequence")) << verdict;
+  EXPECT_NE(verdict.find("Not settled between recipe:mix-1 (2.00 J) and int8 (2.05 J, "), std::string::npos) << verdict;
+}
+
+TEST_F(ChosenPoint, JoulesInDoubtAreNotChosenFrom) {
+  tuning_.aim = Aim::energy;
+  record(2).energy.made().energy_conflict = "two meters differ";
   const std::string verdict = told();
   EXPECT_TRUE(verdict.starts_with("Take int8: ")) << verdict;
   EXPECT_NE(verdict.find("recipe:mix-1 (two meters differ)"), std::string::npos) << verdict;
 }
 
-TEST_F(ChosenByJoules, WithoutJoulesThereIsNoAdvice) {
-  for (Record& record : timed_.records)
-    record.energy.made() = {.energy_status = {EnergyState::no_meter, "the counter stood still"}};
+TEST_F(ChosenPoint, WithoutJoulesThereIsNoAdvice) {
+  tuning_.aim = Aim::energy;
+  for (Record& one : timed_.records)
+    one.energy.made() = {.energy_status = {EnergyState::no_meter, "the counter stood still"}};
   const std::string verdict = told();
-  EXPECT_FALSE(tuning_.best.has_value());
+  EXPECT_FALSE(tuning_.answer.taken.has_value());
+  EXPECT_EQ(recipe_to_take(tuning_), nullptr);
   EXPECT_TRUE(verdict.starts_with("No advice for energy")) << verdict;
   EXPECT_NE(verdict.find("fp32 (no meter: the counter stood still)"), std::string::npos) << verdict;
+}
+
+// ---- rows that are left out of the search ----
+
+WholeRow whole_row(const char* name, double cost, double kl) {
+  return {name, cost, Change{kl, Interval{0.9 * kl, 1.1 * kl}}};
+}
+
+TEST(TuneRows, ThatTakeLittleMoreThanAnotherStayInTheSearch) {
+  const std::vector<WholeRow> rows = {whole_row("bf16", 100, 1e-5), whole_row("int8", 95, 1e-2),
+                                      whole_row("int8-group", 91, 1e-3), whole_row("fp16", 109, 1e-6)};
+  for (const std::string& reason : reasons_against(rows, 100, Aim::latency)) EXPECT_EQ(reason, "");
+}
+
+TEST(TuneRows, ThatTakeClearlyMoreAndLoseMoreAreLeftOut) {
+  const std::vector<WholeRow> rows = {whole_row("bf16", 60, 1e-5), whole_row("int8", 70, 1e-2),
+                                      whole_row("int4", 120, 1e-1), whole_row("fp16", 60, 1.05e-5)};
+  const std::vector<std::string> reasons = reasons_against(rows, 100, Aim::latency);
+  EXPECT_EQ(reasons[0], "");
+  EXPECT_EQ(reasons[1], "bf16 is faster and loses less");
+  EXPECT_EQ(reasons[2], "no faster than fp32");
+  EXPECT_EQ(reasons[3], "");
+}
+
+TEST(TuneRows, WhoseLossIsNotToldFromAnothersStayInTheSearch) {
+  std::vector<WholeRow> rows = {whole_row("int8", 50, 1e-2), whole_row("int8-group", 80, 1.1e-2)};
+  EXPECT_EQ(reasons_against(rows, 100, Aim::latency)[1], "") << "their intervals overlap";
+  rows[1].kl = Change{1};
+  EXPECT_EQ(reasons_against(rows, 100, Aim::latency)[1], "") << "without an interval nothing is known";
+  rows[1].kl.reset();
+  EXPECT_EQ(reasons_against(rows, 100, Aim::latency)[1], "");
+}
+
+/// No two runs differ in them.
+TEST(TuneRows, AreToldApartByBytesHoweverFew) {
+  const std::vector<WholeRow> rows = {whole_row("int8-weights", 100, 1e-3), whole_row("int8", 100, 1e-2),
+                                      whole_row("int8-group", 101, 1e-2), whole_row("fp16", 200, 1e-6)};
+  const std::vector<std::string> reasons = reasons_against(rows, 200, Aim::bytes);
+  EXPECT_EQ(reasons[0], "");
+  EXPECT_EQ(reasons[1], "int8-weights is as small and loses less");
+  EXPECT_EQ(reasons[2], "int8-weights is smaller and loses less");
+  EXPECT_EQ(reasons[3], "no smaller than fp32");
 }
 
 TEST_F(Tune, SaysWhereNoRowIsLeftToScore) {

@@ -7,25 +7,24 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <set>
+#include <span>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "program/passes.h"
-#include "program/program.h"
 #include "runtime/instance.h"
+#include "studies/sensitivity/units.h"
 #include "studies/shared/engine.h"
 
 namespace assay {
 namespace {
 
-constexpr int budget_steps_a_factor_of_two = 1;
-constexpr int factors_of_two = 5;   ///< Above and below the guess.
+constexpr int factors_of_two = 5;   ///< Above and below the guess, a budget for each.
 constexpr int refinements = 2;      ///< Of the budget, each by budgets_between.
 constexpr int budgets_between = 3;  ///< Between one that passes and one that does not.
 constexpr std::size_t most_rests = 3;
-constexpr std::size_t together = 4;  ///< Mixes that share a run of fp32.
+constexpr std::size_t most_changes = 4;  ///< Of the best mix, measured before the next one is changed.
 
 /// KL that a limit of another kind is looked for around: a relative rise of perplexity is near a difference in nats,
 /// and a change of a class takes a larger one.
@@ -36,8 +35,7 @@ double kl_near(const LossLimit& limit) {
 std::vector<double> first_budgets(double guess) {
   std::vector<double> budgets;
   budgets.reserve(1 + 2 * factors_of_two);
-  for (int i = -factors_of_two; i <= factors_of_two; ++i)
-    budgets.push_back(guess * std::exp2(static_cast<double>(i) / budget_steps_a_factor_of_two));
+  for (int i = -factors_of_two; i <= factors_of_two; ++i) budgets.push_back(std::ldexp(guess, i));
   return budgets;
 }
 
@@ -47,22 +45,6 @@ std::vector<double> between(double low, double high) {
   for (int i = 1; i <= budgets_between; ++i)
     budgets.push_back(low * std::pow(high / low, static_cast<double>(i) / (budgets_between + 1)));
   return budgets;
-}
-
-/// Of the constants that a run reads, each once.
-double stored_bytes(const Program& program) {
-  std::set<ValueId> constants;
-  for (const Node& node : program.nodes) {
-    const bool is_made_before = std::all_of(node.outputs.begin(), node.outputs.end(),
-                                            [&](ValueId id) { return id != no_value && program.value(id).constant; });
-    if (is_made_before) continue;
-    for (const ValueId id : node.inputs) {
-      if (id != no_value && program.value(id).constant) constants.insert(id);
-    }
-  }
-  double total = 0;
-  for (const ValueId id : constants) total += static_cast<double>(storage_bytes(program, id, {1, 1}));
-  return total;
 }
 
 class MixSearch {
@@ -147,38 +129,32 @@ class MixSearch {
       if (!is_waiting && find(mix) == nullptr)
         open.push_back({mix, recipe_of(subject_, choices_, mix, "mix"), foretold(choices_, mix), {}});
     }
-    for (std::size_t begin = 0; begin < open.size() && !is_over(); begin += together)
-      measure_together({open.begin() + static_cast<std::ptrdiff_t>(begin),
-                        open.begin() + static_cast<std::ptrdiff_t>(std::min(open.size(), begin + together))});
+    for (std::size_t begin = 0; begin < open.size() && !is_over(); begin += scored_together)
+      measure_together(std::span(open).subspan(begin, std::min(scored_together, open.size() - begin)));
   }
 
-  void measure_together(std::vector<TriedMix> mixes) {
+  /// After an interrupt those that were measured before.
+  void measure_together(std::span<TriedMix> mixes) {
+    say_progress();
     std::vector<std::unique_ptr<Instance>> own;
     std::vector<Instance*> instances;
-    std::vector<TriedMix*> open;
+    std::vector<Recipe> recipes;
+    own.reserve(mixes.size());
+    instances.reserve(mixes.size());
+    recipes.reserve(mixes.size());
     for (TriedMix& one : mixes) {
-      auto instance = subject_.instance(choose_precision(one.recipe, native_16bit(subject_.facts)), Fusion::on);
-      if (context_.request.aim == Aim::bytes) one.foretold.cost = stored_bytes(instance->program());
-      const auto known = context_.known.find(recipe_text(one.recipe));
-      if (known != context_.known.end()) {
-        one.quality = known->second;
-        continue;
-      }
-      instances.push_back(instance.get());
-      own.push_back(std::move(instance));
-      open.push_back(&one);
+      own.push_back(subject_.instance(choose_precision(one.recipe, native_16bit(subject_.facts)), Fusion::on));
+      if (context_.request.aim == Aim::bytes) one.foretold.cost = bytes_of_constants(own.back()->program());
+      instances.push_back(own.back().get());
+      recipes.push_back(one.recipe);
     }
-    if (!open.empty()) {
-      say_progress();
-      const auto qualities = qualities_of(subject_, subject_.set, instances);
-      if (!qualities) return;
-      for (std::size_t i = 0; i < open.size(); ++i) {
-        open[i]->quality = (*qualities)[i];
-        context_.known[recipe_text(open[i]->recipe)] = (*qualities)[i];
-      }
-      context_.keep();
+    losses_of(subject_, recipes, instances, context_.store);
+    for (TriedMix& one : mixes) {
+      const auto known = context_.store.known.find(recipe_text(one.recipe));
+      if (known == context_.store.known.end()) continue;
+      one.quality = known->second;
+      tried_.push_back(std::move(one));
     }
-    tried_.insert(tried_.end(), std::make_move_iterator(mixes.begin()), std::make_move_iterator(mixes.end()));
   }
 
   void say_progress() const {
@@ -186,13 +162,7 @@ class MixSearch {
       subject_.callbacks.progress(fmt::format("mix {}", tried_.size() + 1), std::max(0.0, context_.end_s - now_s()));
   }
 
-  const TriedMix* best() const {
-    const TriedMix* best = nullptr;
-    for (const TriedMix& one : tried_) {
-      if (passes(one) && (best == nullptr || one.foretold.cost < best->foretold.cost)) best = &one;
-    }
-    return best;
-  }
+  const TriedMix* best() const { return cheapest_within_limit(tried_, context_.request.limit, aimed_share); }
 
   /// The cheaper options of single parts, those that save most for what they lose first.
   std::vector<std::pair<double, Mix>> changes_of(const Mix& mix) const {
@@ -218,7 +188,7 @@ class MixSearch {
       if (from == nullptr) return;
       const Mix mix = from->mix;
       std::vector<std::pair<double, Mix>> changes = changes_of(mix);
-      changes.resize(std::min(changes.size(), together));
+      changes.resize(std::min(changes.size(), most_changes));
       measure(changes);
       if (best()->mix == mix) return;
     }
@@ -247,6 +217,15 @@ std::optional<double> worst_loss(LossKind kind, const UnitQuality& quality) {
   if (!change || !change->interval) return std::nullopt;
   if (kind == LossKind::kl) return change->interval->high;
   return kind == LossKind::perplexity ? std::expm1(change->interval->high) : -change->interval->low;
+}
+
+const TriedMix* cheapest_within_limit(const std::vector<TriedMix>& tried, const LossLimit& limit, double share) {
+  const TriedMix* best = nullptr;
+  for (const TriedMix& one : tried) {
+    const bool passes = loss_of(limit.kind, one.quality) <= share * limit.most;
+    if (passes && (best == nullptr || one.foretold.cost < best->foretold.cost)) best = &one;
+  }
+  return best;
 }
 
 std::vector<TriedMix> search_mixes(const StudiedModel& subject, const MixChoices& choices,

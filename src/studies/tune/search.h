@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,12 +27,15 @@ double loss_of(LossKind kind, const UnitQuality& quality);
 /// The same at the worse end of its 95 % interval; absent where there is none.
 std::optional<double> worst_loss(LossKind kind, const UnitQuality& quality);
 
+/// Of mixes that were tried, the one that is foretold to be cheapest and keeps a share of the limit on the search's
+/// rows; null: none does.
+const TriedMix* cheapest_within_limit(const std::vector<TriedMix>& tried, const LossLimit& limit, double share);
+
 /// Where a search is told to end, and what it knows from before and leaves behind.
 struct SearchContext {
   const TuneRequest& request;
   double end_s = 0;  ///< By now_s().
-  MeasuredLosses& known;
-  std::function<void()> keep;  ///< Called after each measurement.
+  LossStore store;
 };
 
 /// Mixes by the foretold optimum under budgets from far above the limit to far below it, closer and closer to where the
