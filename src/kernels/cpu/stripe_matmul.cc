@@ -9,7 +9,9 @@
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/epilogue.h"
 #include "kernels/cpu/matmul.h"
+#include "kernels/cpu/shares.h"
 #include "kernels/cpu/stripe_rows.h"
+#include "kernels/streaming_kernel.h"
 
 namespace assay::cpu {
 namespace {
@@ -84,7 +86,7 @@ micro::StripeShape shape_of_stripes(const BlockFormat& format, const StripeCode&
   return shape;
 }
 
-class StripeMatmul final : public Kernel {
+class StripeMatmul final : public StreamingKernel {
  public:
   StripeMatmul(const LinearCall& call, const StripeCode& code)
       : call_(call),
@@ -105,37 +107,60 @@ class StripeMatmul final : public Kernel {
         task_rows_(rows_of_task()),
         threads_(useful_threads(call.rows * call.in * call.out, tasks_of(call.rows), call.threads)),
         copies_(call.rows <= micro::float_stripe_rows ? threads_ : 1),
+        shares_(threads_),
         finish_(choose_finish()) {}
 
   std::size_t workspace_bytes() const {
     return static_cast<std::size_t>(copies_ * rows_.bytes(call_.rows) + threads_ * decoded_bytes_);
   }
 
+  ReadSoon reads(const Memory& memory) const override {
+    return are_few() ? read_of(linear_memory(call_, memory)) : ReadSoon{};
+  }
+
   void run(const Memory& memory) const override {
     const LinearMemory tensors = linear_memory(call_, memory);
     if (tensors.rows == 0 || call_.out == 0) return;
-    std::atomic<std::int64_t> next = 0;
-    Barrier prepared;
-    on_threads(threads_, [&](int thread, int threads) {
-      const PreparedRows rows = prepare_rows(tensors, thread, threads, prepared);
-      std::byte* const decoded = tensors.workspace + copies_ * rows_.bytes(call_.rows) + thread * decoded_bytes_;
-      const std::int64_t count = tasks_of(tensors.rows);
-      for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, rows, task, decoded);
-    });
+    are_few() ? run_few(tensors) : run_many(tensors);
   }
 
  private:
-  /// A few rows by each thread for itself, since threads then need not wait for one another; many by all together.
-  PreparedRows prepare_rows(const LinearMemory& tensors, int thread, int threads, Barrier& prepared) const {
-    if (copies_ > 1) {
-      const PreparedRows own = rows_.place(tensors, tensors.workspace + thread * rows_.bytes(call_.rows));
-      rows_.prepare(tensors, own, 0, tensors.rows);
-      return own;
-    }
-    const PreparedRows all = rows_.place(tensors, tensors.workspace);
-    rows_.prepare(tensors, all, tensors.rows * thread / threads, tensors.rows * (thread + 1) / threads);
-    prepared.wait(threads);
-    return all;
+  /// Rows that each thread prepares for itself, so that nobody waits; panels then come at memory's rate.
+  bool are_few() const { return call_.rows <= micro::float_stripe_rows; }
+
+  ReadSoon read_of(const LinearMemory& tensors) const {
+    return {.data = tensors.weight, .unit_bytes = panel_bytes_, .units = panels_, .threads = threads_};
+  }
+
+  /// A thread's panels lie side by side.
+  void run_few(const LinearMemory& tensors) const {
+    announce_next();
+    shares_.deal(panels_);
+    on_threads(threads_, [&](int thread, int) {
+      ask_for_part(read_of(tensors), thread);
+      const PreparedRows rows = rows_.place(tensors, tensors.workspace + thread * rows_.bytes(call_.rows));
+      rows_.prepare(tensors, rows, 0, tensors.rows);
+      for (std::int64_t panel = shares_.take(thread); panel != Shares::none; panel = shares_.take(thread))
+        multiply_panel(tensors, rows, {panel, 0, tensors.rows}, decoded_of(tensors, thread));
+    });
+  }
+
+  /// All threads prepare all rows together, and take turns at tasks.
+  void run_many(const LinearMemory& tensors) const {
+    std::atomic<std::int64_t> next = 0;
+    Barrier prepared;
+    on_threads(threads_, [&](int thread, int threads) {
+      const PreparedRows rows = rows_.place(tensors, tensors.workspace);
+      rows_.prepare(tensors, rows, tensors.rows * thread / threads, tensors.rows * (thread + 1) / threads);
+      prepared.wait(threads);
+      const std::int64_t count = tasks_of(tensors.rows);
+      for (std::int64_t task = next++; task < count; task = next++)
+        run_task(tensors, rows, task, decoded_of(tensors, thread));
+    });
+  }
+
+  std::byte* decoded_of(const LinearMemory& tensors, int thread) const {
+    return tensors.workspace + copies_ * rows_.bytes(call_.rows) + thread * decoded_bytes_;
   }
 
   std::int64_t decoded_panel_bytes() const {
@@ -161,11 +186,22 @@ class StripeMatmul final : public Kernel {
     const std::int64_t first_panel = task % panel_tasks() * task_panels_;
     const std::int64_t first_row = task / panel_tasks() * task_rows_;
     const std::int64_t end_row = std::min(first_row + task_rows_, tensors.rows);
-    for (std::int64_t panel = first_panel; panel < std::min(first_panel + task_panels_, panels_); ++panel) {
-      const std::byte* const stripes = panel_at(tensors, panel, decoded);
-      for (std::int64_t row = first_row; row < end_row; row += code_.block_rows)
-        multiply(tensors, rows, {panel, stripes, row, std::min<std::int64_t>(code_.block_rows, end_row - row)});
-    }
+    for (std::int64_t panel = first_panel; panel < std::min(first_panel + task_panels_, panels_); ++panel)
+      multiply_panel(tensors, rows, {panel, first_row, end_row}, decoded);
+  }
+
+  /// Rows [first_row, end_row) by a panel.
+  struct PanelRows {
+    std::int64_t panel;
+    std::int64_t first_row;
+    std::int64_t end_row;
+  };
+
+  void multiply_panel(const LinearMemory& tensors, const PreparedRows& rows, const PanelRows& of,
+                      std::byte* decoded) const {
+    const std::byte* const stripes = panel_at(tensors, of.panel, decoded);
+    for (std::int64_t row = of.first_row; row < of.end_row; row += code_.block_rows)
+      multiply(tensors, rows, {of.panel, stripes, row, std::min<std::int64_t>(code_.block_rows, of.end_row - row)});
   }
 
   const std::byte* panel_at(const LinearMemory& tensors, std::int64_t panel, std::byte* decoded) const {
@@ -222,6 +258,7 @@ class StripeMatmul final : public Kernel {
   std::int64_t task_rows_;
   int threads_;
   std::int64_t copies_;  ///< Of the prepared rows.
+  mutable Shares shares_;
   Finish finish_;
 };
 

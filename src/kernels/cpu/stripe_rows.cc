@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/cpu/blocking.h"
+#include "kernels/cpu/micro/sum_of_bytes.h"
 
 namespace assay::cpu {
 namespace {
@@ -39,13 +40,6 @@ void reorder_halves(std::byte* x, std::int64_t count) {
 
 void reorder_pairs(std::byte* x, std::int64_t count) {
   reorder<std::uint16_t, 0, 2, 4, 6, 1, 3, 5, 7>(reinterpret_cast<std::uint16_t*>(x), count);
-}
-
-std::int32_t sum_of_codes(const std::int8_t* x, std::int64_t count) {
-  std::int32_t sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < count; ++i) sum += x[i];
-  return sum;
 }
 
 float sum_of_floats(const std::byte* data) {
@@ -105,25 +99,35 @@ PreparedRows StripeRowsOf::place(const LinearMemory& tensors, std::byte* workspa
   return placed;
 }
 
+/// The row in whole stretches.
+const std::byte* StripeRowsOf::filled_row(const LinearMemory& tensors, const PreparedRows& rows,
+                                          std::int64_t row) const {
+  const std::byte* const x = tensors.x + row * x_stride;
+  if (rows.copy == nullptr) return x;
+  std::byte* const to = rows.copy + row * stride();
+  std::memcpy(to, x, static_cast<std::size_t>(in));
+  std::memset(to + in, 0, static_cast<std::size_t>(stride() - in));
+  return to;
+}
+
 void StripeRowsOf::prepare_integers(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const {
-  const auto* const x = reinterpret_cast<const std::int8_t*>(tensors.x) + row * x_stride;
-  if (rows.copy != nullptr) {
-    std::byte* const to = rows.copy + row * stride();
-    std::memcpy(to, x, static_cast<std::size_t>(in));
-    std::memset(to + in, 0, static_cast<std::size_t>(stride() - in));
-  }
-  const float* const scales = rows.scales + row * stretches();
-  const std::int64_t part_values = stretch_values / parts;
-  for (std::int64_t i = 0; i < stretches(); ++i) {
-    std::int32_t whole = 0;
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const std::int64_t first = std::min(i * stretch_values + part * part_values, in);
-      const std::int32_t sum = sum_of_codes(x + first, std::min(part_values, in - first));
-      rows.sums[(row * stretches() + i) * parts + part] = scales[i] * static_cast<float>(sum);
-      if (order == StripeRows::s8_by_part) rows.starts[(row * stretches() + i) * parts + part] = -zero * sum;
-      whole += sum;
+  const std::byte* x = filled_row(tensors, rows, row);
+  const std::int64_t first = row * stretches();
+  const float* const scales = rows.scales + first;
+  float* const sums = rows.sums + first * parts;
+  std::int32_t* const starts = rows.starts + first * starts_of_stretch();
+  for (std::int64_t i = 0; i < stretches(); ++i, x += stretch_values) {
+    const std::int32_t left = micro::sum_of_sixteen(x);
+    const std::int32_t right = micro::sum_of_sixteen(x + stretch_values / 2);
+    const std::int32_t of_parts[] = {parts == 1 ? left + right : left, right};
+    for (std::int64_t part = 0; part < parts; ++part)
+      sums[i * parts + part] = scales[i] * static_cast<float>(of_parts[part]);
+    if (starts_of_stretch() == 1) {
+      starts[i] = -zero * (left + right);
+    } else {
+      starts[2 * i] = -zero * left;
+      starts[2 * i + 1] = -zero * right;
     }
-    if (order == StripeRows::s8) rows.starts[row * stretches() + i] = -zero * whole;
   }
 }
 

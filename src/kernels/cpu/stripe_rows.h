@@ -41,6 +41,7 @@ struct StripeRowsOf {
   bool is_copied() const;
   std::int64_t starts_of_stretch() const;
   std::int64_t side_bytes() const;
+  const std::byte* filled_row(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;
   void prepare_integers(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;
   void prepare_floats(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;
   void prepare_pieces(const LinearMemory& tensors, const PreparedRows& rows, std::int64_t row) const;

@@ -12,6 +12,7 @@ struct WideRegisters {
   using Vector = __m512;
   static constexpr int lanes = 16;
   static constexpr int most_sums = 16;
+  static constexpr std::int64_t ahead = 0;
   static constexpr std::int64_t stored_bytes = 64;
   static Vector zero() { return _mm512_setzero_ps(); }
   static Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }

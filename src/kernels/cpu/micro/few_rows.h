@@ -4,7 +4,8 @@
 
 // Included behind ASSAY_TARGET by the loops for few rows: stored weights become the operand in registers, on their way
 // from memory to the sums. They read one panel front to back: on a Zen 4 that alone reaches what reading alone does,
-// while two or four panels side by side, or fetching ahead, lose 3 to 15 % of it.
+// while two or four panels side by side, or fetching ahead, lose 3 to 15 % of it: Arithmetic::ahead is 0, or how many
+// bytes ahead a loop asks that is too long for the processor to look so far.
 namespace assay::cpu::micro {
 namespace {
 
@@ -28,6 +29,11 @@ inline void multiply_widened(const Block& block) {
   const std::byte* a = block.a;
   const std::int64_t stride = block.a_stride;
   for (std::int64_t group = block.groups; group > 0; --group) {
+    if constexpr (Arithmetic::ahead > 0) {
+#pragma GCC unroll 2
+      for (int line = 0; line < vectors * Arithmetic::stored_bytes / line_bytes; ++line)
+        __builtin_prefetch(panel + Arithmetic::ahead + line * line_bytes);
+    }
     const auto multiply_step = [&]<int step>() __attribute__((always_inline)) {
       if constexpr (step < Arithmetic::steps) {
         constexpr int set = step % sets * rows;

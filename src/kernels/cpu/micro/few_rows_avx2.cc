@@ -12,6 +12,7 @@ struct Registers {
   using Vector = __m256;
   static constexpr int lanes = 8;
   static constexpr int most_sums = 8;
+  static constexpr std::int64_t ahead = 0;
   static constexpr std::int64_t stored_bytes = 32;
   static Vector zero() { return _mm256_setzero_ps(); }
   static Vector add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
@@ -48,11 +49,15 @@ struct FromF16 : Registers {
   }
 };
 
-/// As with wide registers: 2^24 times the value, until the end.
+/// As with wide registers: 2^24 times the value, until the end. Twelve steps a vector fill the processor's queue before
+/// it has asked for what comes in a few hundred bytes: asked for ahead, weights come at memory's rate (Zen 3, one
+/// thread: 82 to 62 ns a KiB). Plain f32 gains nothing from that.
 struct FromS8 : Registers {
   static constexpr int steps = 4;
+  static constexpr std::int64_t ahead = 2048;
   template <int step>
   static Vector widen(__m256i quads) {
+    if (step == 3) return _mm256_cvtepi32_ps(_mm256_and_si256(quads, _mm256_set1_epi32(static_cast<int>(0xff000000U))));
     const __m128i to_top = _mm_set_epi32(top_of(step + 12), top_of(step + 8), top_of(step + 4), top_of(step));
     return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(quads, _mm256_broadcastsi128_si256(to_top)));
   }

@@ -15,6 +15,7 @@ struct Bf16FromS8 {
   static constexpr int lanes = 16;
   static constexpr int steps = 2;
   static constexpr int most_sums = 8;
+  static constexpr std::int64_t ahead = 0;
   static constexpr std::int64_t stored_bytes = 64;
   static Vector zero() { return _mm512_setzero_ps(); }
   static Vector add(Vector a, Vector b) { return _mm512_add_ps(a, b); }

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/cpu/micro/stripe_quarters.h"
+#include "kernels/cpu/micro/one_row_avx2.h"
 #include "kernels/cpu/micro/stripes.h"
 
 // Included behind ASSAY_TARGET: integer products of stripes in AVX2's registers. Products say how a vector of codes
@@ -67,10 +67,9 @@ void multiply_all_quarters(const StripeBlock& block, int count) {
 
 /// What a stretch adds to the sums of so many rows and quarters, in 32 bits.
 template <typename Products, int bits, int rows, int quarters>
-inline void sum_stretch(const StripeBlock& block, std::int64_t stretch, const std::byte* codes,
+inline void sum_stretch(const std::byte* x, std::int64_t x_stride, const std::byte* codes,
                         __m256i (&sums)[rows * quarters]) {
   constexpr int inputs = stretch_values / bits;
-  const std::byte* const x = block.x + stretch * stretch_values;
 #pragma GCC unroll 12
   for (__m256i& sum : sums) sum = _mm256_setzero_si256();
 #pragma GCC unroll 8
@@ -81,7 +80,7 @@ inline void sum_stretch(const StripeBlock& block, std::int64_t stretch, const st
       vectors[quarter].read(load_lanes(codes + quarter * lanes_bytes, i));
 #pragma GCC unroll 12
     for (int at = 0; at < rows * quarters; ++at)
-      sums[at] = Products::add(sums[at], vectors[at % quarters], x + at / quarters * block.x_stride + i * inputs);
+      sums[at] = Products::add(sums[at], vectors[at % quarters], x + at / quarters * x_stride + i * inputs);
   }
 #pragma GCC unroll 12
   for (__m256i& sum : sums) sum = Products::template finish<bits>(sum);
@@ -99,7 +98,7 @@ void multiply_integer_quarters(const StripeBlock& block, int first) {
     if constexpr (quarters == quarters_of_panel) fetch_ahead(codes, block.shape.layout.code_bytes());
     const std::int64_t stretch = block.parts == 1 ? part : part / 2;
     __m256i sums[rows * quarters];
-    sum_stretch<Products, bits, rows, quarters>(block, stretch, codes, sums);
+    sum_stretch<Products, bits, rows, quarters>(block.x + stretch * stretch_values, block.x_stride, codes, sums);
 #pragma GCC unroll 12
     for (int at = 0; at < rows * quarters; ++at) {
       const int row = at / quarters;
@@ -122,10 +121,29 @@ struct IntegerQuarters {
   }
 };
 
+/// Row of multiply_one_row: integers.
+template <typename Products, int bits_of_code>
+struct IntegerRow {
+  static constexpr int bits = bits_of_code;
+
+  static inline void sum(const StripeBlock& block, std::int64_t stretch, const std::byte* codes,
+                         __m256 (&groups)[quarters_of_panel]) {
+    __m256i sums[quarters_of_panel];
+    sum_stretch<Products, bits, 1, quarters_of_panel>(block.x + stretch * stretch_values, 0, codes, sums);
+    const __m256i start = _mm256_set1_epi32(Products::has_signs(bits) ? 0 : block.starts[stretch]);
+#pragma GCC unroll 4
+    for (int i = 0; i < quarters_of_panel; ++i) groups[i] = _mm256_cvtepi32_ps(_mm256_add_epi32(sums[i], start));
+  }
+};
+
 template <typename Products>
 void multiply_integer_stripes(const StripeBlock& block, int rows) {
   constexpr int most = integer_stripe_rows_avx2;
-  if (block.shape.layout.bits == 4) return multiply_all_quarters<IntegerQuarters<Products, 4>, most>(block, rows);
+  if (block.shape.layout.bits == 4) {
+    if (rows == 1 && multiply_one_row<IntegerRow<Products, 4>>(block)) return;
+    return multiply_all_quarters<IntegerQuarters<Products, 4>, most>(block, rows);
+  }
+  if (rows == 1 && multiply_one_row<IntegerRow<Products, 8>>(block)) return;
   multiply_all_quarters<IntegerQuarters<Products, 8>, most>(block, rows);
 }
 

@@ -75,7 +75,7 @@ inline void for_quarters(const StripeBlock& block, int quarter, QuarterHeader (&
 
 /// A panel that is read once, all of it: half a page ahead of what is multiplied, since hardware does not fetch beyond
 /// a page's end.
-inline void fetch_ahead(const std::byte* codes, std::int64_t bytes) {
+inline __attribute__((always_inline)) void fetch_ahead(const std::byte* codes, std::int64_t bytes) {
   constexpr std::int64_t ahead = 2048;
   for (std::int64_t at = 0; at < bytes; at += line_bytes)
     _mm_prefetch(reinterpret_cast<const char*>(codes + ahead + at), _MM_HINT_T0);

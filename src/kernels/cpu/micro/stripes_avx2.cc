@@ -182,6 +182,27 @@ void multiply_pieces_of_quarters(const StripeBlock& block, int first) {
   for (int i = 0; i < quarters; ++i) store_quarter<rows>(block, first + i, totals[i]);
 }
 
+/// Row of multiply_one_row: floats in pieces. The sums of two quarters at a time stay in registers.
+struct PiecesRow {
+  static constexpr int bits = 4;
+
+  static inline void sum(const StripeBlock& block, std::int64_t stretch, const std::byte* codes,
+                         __m256 (&groups)[quarters_of_panel]) {
+    constexpr int together = 2;
+#pragma GCC unroll 2
+    for (int first = 0; first < quarters_of_panel; first += together) {
+      __m256i sums[together][pieces_of_float];
+      sum_pieces<1, together>(block, codes + first * lanes_bytes, block.x + stretch * pieces_bytes, sums);
+#pragma GCC unroll 2
+      for (int i = 0; i < together; ++i) {
+#pragma GCC unroll 3
+        for (__m256i& sum : sums[i]) sum = PairProducts::finish<4>(sum);
+        groups[first + i] = sum_of_pieces(sums[i], block.starts + 2 * stretch);
+      }
+    }
+  }
+};
+
 struct FloatQuarters {
   template <int rows>
   static void multiply(const StripeBlock& block, int first) {
@@ -230,6 +251,7 @@ void multiply_stripes_f32_avx2(const StripeBlock& block, int rows) {
 }
 
 void multiply_stripes_pieces_avx2(const StripeBlock& block, int rows) {
+  if (rows == 1 && multiply_one_row<PiecesRow>(block)) return;
   multiply_all_quarters<PiecesOfQuarters, float_stripe_rows_avx2>(block, rows);
 }
 
