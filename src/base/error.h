@@ -39,16 +39,19 @@ class OutOfMemory : public Error {
   double available_bytes;
 };
 
+/// Throws Error(code) with what is formatted so: once for all kinds of arguments, which keeps callers small.
+[[noreturn]] void fail_formatted(ExitCode code, fmt::string_view format, fmt::format_args args);
+
 /// Throws Error(ExitCode::user): the user gave something wrong.
 template <typename... Args>
 [[noreturn]] void fail_user(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(ExitCode::user, fmt::format(format, std::forward<Args>(args)...));
+  fail_formatted(ExitCode::user, format, fmt::make_format_args(args...));
 }
 
 /// Throws Error(ExitCode::lacking): this machine lacks something.
 template <typename... Args>
 [[noreturn]] void fail_lacking(fmt::format_string<Args...> format, Args&&... args) {
-  throw Error(ExitCode::lacking, fmt::format(format, std::forward<Args>(args)...));
+  fail_formatted(ExitCode::lacking, format, fmt::make_format_args(args...));
 }
 
 /// Throws OutOfMemory: `what` asked the system for `bytes` and was refused.

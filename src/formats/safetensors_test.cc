@@ -144,6 +144,9 @@ TEST(Safetensors, RefusesMoreThanAnyModelHas) {
   std::string metadata = R"({"__metadata__":{)";
   for (int i = 0; i < 70'000; ++i) metadata += fmt::format("\"{}\":\"\",", i);
   EXPECT_EQ(error_of_header(metadata), "m.safetensors: holds more than 65536 metadata");
+#ifdef ASSAY_ADDRESS_SANITIZER
+  return;  // Each of a million tensors takes the same way, slowly there: the other build counts them.
+#endif
   std::string tensors = "{";
   for (int i = 0; i < 1'050'000; ++i)
     tensors += fmt::format(R"("{}":{{"dtype":"U8","shape":[0],"data_offsets":[0,0]}},)", i);
