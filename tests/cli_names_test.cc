@@ -41,11 +41,13 @@ TEST_F(CliNames, HabitsOfOtherBenchmarksMeanOurs) {
   EXPECT_EQ(run(exported).exit_code, 0) << "--json is a flag of explain";
   EXPECT_TRUE(fs::exists(folder_.path() / "out.json"));
   for (const auto& [format, begin] : {std::pair{"md", "#"}, {"csv", "table,"}}) {
-    Arguments printed = explain;
-    printed.insert(printed.end(), {"-o", format});
-    const Outcome result = run(printed);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_TRUE(result.out.starts_with(begin)) << result.out;
+    for (const Arguments& words : {Arguments{"-o", format}, {"--output", format}, {fmt::format("-o={}", format)}}) {
+      Arguments printed = explain;
+      printed.insert(printed.end(), words.begin(), words.end());
+      const Outcome result = run(printed);
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_TRUE(result.out.starts_with(begin)) << result.out;
+    }
   }
   for (const auto& [format, begin] : {std::pair{"jsonl", "{\"model\":\"model\""}, {"sql", "CREATE TABLE"}}) {
     const Outcome result = bench({"--precision", "fp32", "-o", format});

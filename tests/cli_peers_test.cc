@@ -73,5 +73,17 @@ TEST_F(CliPeers, AnyProgramIsARowBesideOurs) {
   EXPECT_EQ(report.exit_code, 0) << report.err;
 }
 
+TEST_F(CliPeers, QualityOfAnyProgramIsNotAskedAndNotInterrupted) {
+  fs::create_directory(folder_.path() / "ids");
+  write_text(folder_.path() / "ids" / "input_ids.npy", npy_text(2, 8, [](std::int64_t i) { return i * i * 7 % 61; }));
+  const Outcome outcome = run({"bench", "model", "--rounds", "1", "--seconds", "0.05", "--seq", "8", "--data", "ids",
+                               "--precision", "fp32", "--beside", "mine=true", "--json", "out.json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json records = records_of("out.json");
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records.at(1).at("quality_status"), "not asked");
+  EXPECT_EQ(outcome.out.find("interrupted"), std::string::npos) << outcome.out;
+}
+
 }  // namespace
 }  // namespace assay

@@ -163,6 +163,9 @@ class Result:
     def __str__(self) -> str:
         if not self.data:
             return self.text
+        written = _at(self.data, "text")
+        if isinstance(written, list) and all(isinstance(one, str) for one in written):
+            return "\n".join(written)  # What `generate` went on with, a row each.
         try:
             return self.report()
         except (AssayError, OSError):

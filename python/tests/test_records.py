@@ -92,6 +92,12 @@ class Results(unittest.TestCase):
     def result(self):
         return assay.Result(json.dumps(DOCUMENT).encode())
 
+    def test_what_was_generated_is_shown_as_text(self):
+        generated = {"sequences": [[1, 2], [3]], "text": [" a <b>", "c"], "token_ms": [0.5]}
+        result = assay.Result(json.dumps(generated).encode())
+        self.assertEqual(str(result), " a <b>\nc")
+        self.assertIn("a &lt;b&gt;", result._repr_html_())
+
     def test_tables_are_found_where_they_stand(self):
         tables = self.result().tables
         self.assertEqual(list(tables), ["plan.rows", "asked", "plan.rows.1.by~1name", "absent"])

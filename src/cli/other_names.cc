@@ -66,12 +66,13 @@ constexpr OtherName other_names[] = {
     {"-m", model_word},
 };
 
-/// `-o FORMAT` prints the result so.
+/// `-o FORMAT` or `--output FORMAT` prints the result so.
 constexpr OtherName printed_formats[] = {{"json", "--json=-"}, {"jsonl", "--jsonl=-"}, {"sql", "--sql=-"},
                                          {"csv", "--csv=-"},   {"md", "--markdown=-"}, {"markdown", "--markdown=-"}};
 
 constexpr OtherName without[] = {
     {"-o", "-o json, -o jsonl, -o sql, -o csv and -o md print the result so; --json FILE and the like write it"},
+    {"--output", "-o json, -o jsonl, -o sql, -o csv and -o md print the result so; --json FILE and the like write it"},
     {"-w", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--warmup", "runs before the first that counts go on until they are steady, by a stated rule"},
     {"--warmup-steps", "runs before the first that counts go on until they are steady, by a stated rule"},
@@ -115,7 +116,10 @@ struct OwnWords {
   bool take(const std::string& word, const std::string* next) {
     const std::string_view option = option_before_value(word);
     const std::string value = word.substr(option.size());
-    if (option == "-o" && next != nullptr && take_format(*next)) return true;
+    if (names_format(option)) {
+      if (!value.empty() && take_format(value.substr(1))) return false;
+      if (value.empty() && next != nullptr && take_format(*next)) return true;
+    }
     const OtherName* row = find_counterpart(command, option);
     if (row == nullptr) {
       others.push_back(word);
@@ -128,6 +132,10 @@ struct OwnWords {
   }
 
  private:
+  bool names_format(std::string_view option) const {
+    return (option == "-o" || option == "--output") && !has_option(command, option);
+  }
+
   bool take_format(const std::string& format) {
     for (const OtherName& row : printed_formats) {
       if (row.other != format || !has_option(command, option_before_value(row.own))) continue;

@@ -144,8 +144,10 @@ Scores score(const BenchGroup& group, const QualityData& data, std::vector<Recor
   if (has_baseline) scores.baseline = &scores.evaluation.qualities[0];
   for (Record& record : records) {
     const std::optional<std::size_t> place = scored_place(scores, record);
-    if (!place || record.outcome.status != Status::ok) continue;
-    if (record.setting.mode == Mode::prefill) {
+    if (record.outcome.status != Status::ok) continue;
+    if (!place) {
+      if (record.setting.engine) record.quality.made();  // Not asked: of its logits nothing is known.
+    } else if (record.setting.mode == Mode::prefill) {
       record.quality.made();  // Not asked: that of decoding stands for both.
     } else if (failure) {
       record.quality.made().quality_status = *failure;

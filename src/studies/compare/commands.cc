@@ -14,7 +14,8 @@ double time_ms(const std::string& line, const std::filesystem::path& folder) {
   const CommandResult result = run_command({{"/bin/sh", "-c", line}, folder});
   throw_if_interrupted(line);
   if (result.exit_code != 0) {
-    fail_user("{}: exit code {}: {}", line, result.exit_code, last_line(result.output));
+    const std::string said = last_line(result.output);
+    fail_user("{}: exit code {}{}", line, result.exit_code, said.empty() ? "" : ": " + said);
   }
   return result.wall_s * 1e3;
 }
