@@ -127,7 +127,7 @@ Document timed_points(const TuneRequest& request, const Tuning& tuning, const Ma
   const FactsSource known = [&] { return facts; };
   if (request.aim != Aim::decode) return bench(bench_request, known, callbacks);
   bench_request.seqs.clear();
-  return generation_bench({bench_request, {request.seq}, {decoded_tokens}, {0}}, known, callbacks);
+  return generation_bench({bench_request, {request.seq}, {request.new_tokens}, {0}}, known, callbacks);
 }
 
 }  // namespace assay

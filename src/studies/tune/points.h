@@ -24,7 +24,4 @@ bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tun
 Document timed_points(const TuneRequest& request, const Tuning& tuning, const MachineFacts& facts,
                       const StudyCallbacks& callbacks);
 
-/// Tokens that the last timing of decoding adds to each row.
-inline constexpr std::int64_t decoded_tokens = 64;
-
 }  // namespace assay

@@ -44,6 +44,7 @@ struct TuneRequest {
   std::int64_t window = 128;                 ///< Tokens a row of a text.
   std::int64_t batch = 1;                    ///< Rows of what is timed.
   std::int64_t seq = 128;                    ///< Tokens a row of what is timed, where the aim is none of decode.
+  std::int64_t new_tokens = 64;              ///< Of decode: timed behind a prompt; fewer where the context is short.
   std::int64_t search_rows = 0;              ///< That mixes are tried on; 0: at most 16 windows, 256 sentences.
   std::int64_t gradient_rows = 16;           ///< Of them, behind the estimates.
   std::filesystem::path resume = {};         ///< Kept there each minute, and taken from there.

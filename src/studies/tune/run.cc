@@ -135,14 +135,14 @@ void check_limit(const TuneRequest& request, const Model& model, const QualitySe
               request.limit.kind == LossKind::drop ? "drop" : "perplexity", set.data);
 }
 
-/// With no more tokens a row than the model takes, those that decoding adds included.
+/// With no more tokens a row than the model takes; of decoding at most half of them are new.
 TuneRequest within_context(TuneRequest request, const Model& model) {
   if (request.aim == Aim::decode) check_generates(model);
-  const std::int64_t added = request.aim == Aim::decode ? decoded_tokens : 0;
-  if (model.config.context <= added)
-    fail_user("{}: its context of {} has no room for a prompt and {} new tokens", model.name, model.config.context,
-              added);
-  request.seq = std::min(request.seq, model.config.context - added);
+  const std::int64_t context = model.config.context;
+  if (request.aim == Aim::decode && context < 2)
+    fail_user("{}: its context of {} has no room for a prompt and a token behind it", model.name, context);
+  request.new_tokens = request.aim == Aim::decode ? std::min(request.new_tokens, context / 2) : 0;
+  request.seq = std::min(request.seq, context - request.new_tokens);
   return request;
 }
 
