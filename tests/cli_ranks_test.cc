@@ -1,6 +1,8 @@
 // Trainings by several ranks: threads of one process, and processes that Open MPI starts where it is installed.
 
+#include <algorithm>
 #include <fstream>
+#include <thread>
 
 #include "cli_ranks.h"
 #include "hardware/cpu_features.h"
@@ -91,6 +93,8 @@ TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
   EXPECT_GE(step[0], 400);
   EXPECT_LE(step[0], step[6]);
   EXPECT_NE(outcome.out.find("Times are predicted, not measured"), std::string::npos) << outcome.out;
+  for (const double share : column_of(json, "ranks", "backward_share"))
+    EXPECT_NEAR(share, 2.0 / 3, 0.03) << "two products for each of the forward's";
   expect_failure({"memory", "cs336-small", "--ranks", "2"}, 2, "--mode train");
 }
 
@@ -118,17 +122,83 @@ TEST_F(CliRanks, WhatTheWireCostsInLossIsCompared) {
                  2, "--reduce: is between ranks");
 }
 
-TEST_F(CliMpi, StepsOfRanksAreTimed) {
-  const Outcome outcome = run_ranks(2, {"train", "--benchmark", "bytes", "--batch", "4", "--seq", "16", "--steps", "3",
-                                        "--reduce", "f32,bf16", "--threads", "1", "--json", "steps.json"});
+/// A record's figure with its interval, which holds it.
+void expect_interval(const Json& record, const std::string& figure) {
+  ASSERT_TRUE(record.at(figure).is_number()) << figure;
+  const double value = record.at(figure).get<double>();
+  EXPECT_GT(value, 0) << figure;
+  EXPECT_LE(record.at(figure + "_low").get<double>(), value) << figure;
+  EXPECT_GE(record.at(figure + "_high").get<double>(), value) << figure;
+}
+
+TEST_F(CliMpi, StepsOfRanksAreRecordsOfTheStore) {
+  const Outcome outcome =
+      run_ranks(2, {"train",   "--benchmark", "bytes",    "--batch", "4",          "--seq",    "16",
+                    "--steps", "8",           "--warmup", "1",       "--reduce",   "f32,bf16", "--threads",
+                    "1",       "--store",     "own.db",   "--json",  "steps.json", "--jsonl",  "steps.jsonl"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   const Json json = parse_json(file("steps.json"), "steps.json");
-  const std::vector<double> sent = column_of(json, "rank_steps", "sent_bytes");
-  ASSERT_EQ(sent.size(), 2U);
-  EXPECT_EQ(sent[0], 2 * sent[1]) << "bf16 is half of f32";
-  for (const double share : column_of(json, "rank_steps", "exposed_share"))
-    EXPECT_TRUE(share > 0 && share < 1) << share;
-  EXPECT_EQ(json.at("reductions")[0].at("operation"), "sum_over_ranks");
+  const Json& records = json.at("records");
+  ASSERT_EQ(records.size(), 2U);
+  for (const Json& record : records) {
+    EXPECT_EQ(record.at("status"), "ok") << record.at("reason");
+    EXPECT_EQ(record.at("ranks"), 2);
+    EXPECT_EQ(record.at("mode"), "step");
+    EXPECT_EQ(record.at("raw_ms").size(), 8U) << "of all ranks, behind the warm-up";
+    EXPECT_EQ(record.at("raw_alone_part_ms").size(), 8U);
+    EXPECT_TRUE(record.at("trust").is_string()) << "every row is graded";
+    for (const char* figure : {"exposed_share", "weak_efficiency", "rank_speedup"}) expect_interval(record, figure);
+    EXPECT_LT(record.at("exposed_share").get<double>(), 1);
+    EXPECT_EQ(record.at("ledger").back().at("operation"), "sum_over_ranks");
+    EXPECT_TRUE(record.at("speedup").is_null()) << "that is over a baseline's precision";
+  }
+  EXPECT_EQ(records[0].at("sent_bytes").get<double>(), 2 * records[1].at("sent_bytes").get<double>())
+      << "bf16 is half of f32";
+  EXPECT_TRUE(records[0].at("step").is_null());
+  EXPECT_EQ(records[1].at("step"), "reduce bf16");
+  const std::string lines = file("steps.jsonl");
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 2);
+  const Outcome history = run({"history", "--store", "own.db", "--json"});
+  ASSERT_EQ(history.exit_code, 0) << history.err;
+  EXPECT_EQ(parse_json(history.out, "history").at("records").size(), 2U);
+  const Outcome compared = run({"compare", "steps.json", "steps.json"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  const Outcome shown = run({"report", "steps.json"});
+  EXPECT_NE(shown.out.find("2 ranks"), std::string::npos) << shown.out << shown.err;
+}
+
+/// One process of two threads where two ranks have one each: where the machine has two processors at least.
+TEST_F(CliMpi, RanksAreHeldAgainstOneProcessWithTheirThreads) {
+  const Outcome outcome = run_ranks(2, {"train", "--benchmark", "bytes", "--batch", "4", "--seq", "16", "--steps", "6",
+                                        "--threads", "1", "--store", "none", "--json"});
+  const Json record = json_of(outcome).at("records")[0];
+  if (record.at("one_process_threads").is_null()) {
+    EXPECT_EQ(std::thread::hardware_concurrency(), 1U);
+    return;
+  }
+  EXPECT_EQ(record.at("one_process_threads"), 2);
+  EXPECT_EQ(record.at("raw_one_process_ms").size(), 6U);
+  expect_interval(record, "one_process_ratio");
+}
+
+/// A meter that ticks slowly, of a made-up machine: a step is too short a window for it.
+TEST_F(CliMpi, JoulesOfWindowsThatAreTooShortAreNone) {
+  write_text(folder_.path() / "meter.sh", "while true; do echo \"$(date +%s.%N) 40\"; sleep 0.2; done\n");
+  const Outcome outcome =
+      run_ranks(2, {"train", "--benchmark", "bytes", "--batch", "4", "--seq", "16", "--steps", "6", "--threads", "1",
+                    "--store", "none", "--meter-command", "sh meter.sh", "--meter-unit", "watts", "--json"});
+  const Json record = json_of(outcome).at("records")[0];
+  EXPECT_TRUE(record.at("energy_j").is_null());
+  EXPECT_NE(record.at("energy_status").get<std::string>().find("shorter than"), std::string::npos)
+      << record.at("energy_status");
+}
+
+TEST_F(CliMpi, ExchangeBetweenRanksIsMeasuredForThePrediction) {
+  const Outcome outcome = run_ranks(2, {"probe", "--threads", "1", "--json"});
+  const Json link = json_of(outcome).at("link");
+  EXPECT_EQ(link.at("ranks"), 2);
+  EXPECT_GT(link.at("bandwidth_gb_s").get<double>(), 0);
+  EXPECT_LE(link.at("latency_us_low").get<double>(), link.at("latency_us").get<double>());
 }
 
 TEST_F(CliMpi, ProcessesEqualOneThatAccumulates) {

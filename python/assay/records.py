@@ -364,6 +364,73 @@ class Record(JsonObject):
     std_step_ms: float | None = None
     """Its standard deviation (n - 1). [ms]"""
 
+    ranks: int | None = None
+    """Of training by several processes: how many of them do a step together. A sample is the slowest one's step, a
+    phase's time the slowest one's, `batch` all of their rows; `threads`, the ledger, operations, bytes, memory and
+    peaks are one rank's, rank 0's. Else null."""
+
+    exposed_ms: float | None = None
+    """Median over the steps of communication in which nothing else was done, of the rank that waited most. [ms]"""
+
+    exposed_share: float | None = None
+    """Median over the steps of that over the step. [share]"""
+
+    exposed_share_low: float | None = None
+    """Lower end of its 95 % interval (bootstrap over steps). [share]"""
+
+    exposed_share_high: float | None = None
+    """Its upper end. [share]"""
+
+    hidden_ms: float | None = None
+    """Median of communication behind the backward, of the rank that has most. [ms]"""
+
+    sent_bytes: int | None = None
+    """Bytes that the rank that sends most sends in a step. [B]"""
+
+    weak_efficiency: float | None = None
+    """Rank 0's own rows alone over the step of all, median over the steps: 1 where communication costs nothing. [x]"""
+
+    weak_efficiency_low: float | None = None
+    """Lower end of its 95 % interval (bootstrap over steps). [x]"""
+
+    weak_efficiency_high: float | None = None
+    """Its upper end. [x]"""
+
+    rank_speedup: float | None = None
+    """All rows on rank 0 alone, with its own threads, over the step of all: at best `ranks`. [x]"""
+
+    rank_speedup_low: float | None = None
+    """Lower end of its 95 % interval (bootstrap over steps). [x]"""
+
+    rank_speedup_high: float | None = None
+    """Its upper end. [x]"""
+
+    one_process_threads: int | None = None
+    """Threads of the ranks of rank 0's machine together, at most one for each processor that they may use; null where
+    these are rank 0's own."""
+
+    one_process_ratio: float | None = None
+    """All rows in one process, rank 0 with that many threads, over the step of all: above 1 the ranks are faster.
+    [x]"""
+
+    one_process_ratio_low: float | None = None
+    """Lower end of its 95 % interval (bootstrap over steps). [x]"""
+
+    one_process_ratio_high: float | None = None
+    """Its upper end. [x]"""
+
+    raw_exposed_ms: list[float] = field(default_factory=list)
+    """Exposed communication of each step, as `raw_ms`. [ms]"""
+
+    raw_alone_part_ms: list[float] = field(default_factory=list)
+    """Rank 0's own rows alone, beside each step. [ms]"""
+
+    raw_alone_ms: list[float] = field(default_factory=list)
+    """All rows on rank 0 alone, beside each step. [ms]"""
+
+    raw_one_process_ms: list[float] = field(default_factory=list)
+    """The same with `one_process_threads`, beside each step. [ms]"""
+
     depth: int | None = None
     """Of generation: tokens that each row holds before the prompt."""
 

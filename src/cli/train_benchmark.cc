@@ -14,6 +14,7 @@
 #include "cli/ranks.h"
 #include "cli/shard_options.h"
 #include "cli/step_options.h"
+#include "processes/gather.h"
 #include "processes/launch.h"
 #include "report/formats.h"
 #include "studies/rank_benchmark/request.h"
@@ -114,9 +115,8 @@ int run_train_benchmark(TrainBenchmarkCommand& options, const CLI::App& command)
       });
 }
 
-/// What a run by several ranks does in one way alone: it times whole steps and writes no records.
-constexpr const char* misfits_of_ranks[] = {"--mode",          "--fusion",    "--graphs", "--seconds", "--meter",
-                                            "--meter-command", "--meter-url", "--store",  "--peers"};
+/// What a run by several ranks does in one way alone: it times whole steps of this program.
+constexpr const char* misfits_of_ranks[] = {"--mode", "--fusion", "--graphs", "--seconds", "--peers"};
 
 void refuse_misfits_of_ranks(const TrainBenchmarkRequest& request, const CLI::App& command) {
   for (const char* name : misfits_of_ranks) {
@@ -127,21 +127,12 @@ void refuse_misfits_of_ranks(const TrainBenchmarkRequest& request, const CLI::Ap
 }
 
 RankBenchmarkRequest rank_request(const TrainBenchmarkCommand& options) {
-  const TrainBenchmarkRequest& request = options.request;
   RankBenchmarkRequest ranks = options.ranks;
-  ranks.models = request.models;
-  ranks.precisions = request.precisions;
-  ranks.batches = request.batches;
-  ranks.seqs = request.seqs;
-  ranks.warmup = request.warmups.front();
-  ranks.steps = request.steps;
-  const std::vector<StepVariant> steps = step_variants(request.step);
+  ranks.steps = options.request;
+  const std::vector<StepVariant> steps = step_variants(options.request.step);
   if (steps.size() > 1 || steps.front().accumulate > 1)
     fail_user("train --benchmark: by several ranks takes one way to do a step, without --accumulate");
   ranks.step = steps.front();
-  ranks.device = request.device;
-  ranks.overrides = request.overrides;
-  ranks.model_options = request.model_options;
   return ranks;
 }
 
@@ -149,23 +140,45 @@ bool is_divided(const ShardOptions& shard) {
   return !shard.shard.empty() || shard.every_machine == EveryMachine::yes;
 }
 
+/// Of a rank that does not tell.
+int run_beside_rank_0(const RankBenchmarkRequest& request, const MachineFacts& facts, Group& group) {
+  const std::atomic<bool>& interrupted = watch_interrupts();
+  agreed_in_patience(group, [] {});  // Rank 0 probes its machine.
+  StudyCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  rank_benchmark(request, facts, group, callbacks);
+  return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
+}
+
+/// Rank 0 has the store, measures peaks where no cache has them, and tells.
+int run_as_rank_0(const RankBenchmarkRequest& request, const TrainBenchmarkCommand& options, Group& group) {
+  Measuring measuring(options.store);
+  MachineFacts facts;
+  agreed_in_patience(group, [&] { facts = measuring.probe_machine(options.machine, request.steps.device); });
+  std::vector<GridPart> parts;
+  parts.push_back(measuring.part(rank_benchmark(request, facts, group, measuring.callbacks())));
+  for (const std::string& sentence : parts.front().sentences) tell(sentence + "\n");
+  deliver_grid(parts, options.outputs, {.join = steps_document});
+  return grid_code(parts);
+}
+
+int run_by_ranks(TrainBenchmarkCommand& options, const CLI::App& command, Group& group) {
+  const MachineFacts facts = facts_of_rank(group, options.machine, options.request.device);
+  RankBenchmarkRequest request;
+  agreed(group, [&] {
+    refuse_misfits_of_ranks(options.request, command);
+    settle_benchmark(options.request);
+    request = rank_request(options);
+  });
+  return group.rank() == 0 ? run_as_rank_0(request, options, group) : run_beside_rank_0(request, facts, group);
+}
+
 /// Under a launcher of MPI every rank runs the grid, and rank 0 tells; with --shard its ranks are shards, and no group.
 int run_benchmark(TrainBenchmarkCommand& options, const CLI::App& command) {
   if (!is_launched() || is_divided(options.shard)) refuse_rank_options(command);
   if (!is_launched_as_rank() || is_divided(options.shard)) return run_train_benchmark(options, command);
-  return as_rank({task_of_command(command), options.request.device}, [&](Group& group) {
-    const MachineFacts facts = facts_of_rank(group, options.machine, options.request.device);
-    RankBenchmarkRequest request;
-    agreed(group, [&] {
-      refuse_misfits_of_ranks(options.request, command);
-      settle_benchmark(options.request);
-      request = rank_request(options);
-    });
-    const std::atomic<bool>& interrupted = watch_interrupts();
-    const Document document = rank_benchmark(request, facts, group, &interrupted);
-    if (group.rank() == 0) deliver(document, options.outputs);
-    return static_cast<int>(interrupted ? ExitCode::interrupted : ExitCode::ok);
-  });
+  return as_rank({task_of_command(command), options.request.device},
+                 [&](Group& group) { return run_by_ranks(options, command, group); });
 }
 
 }  // namespace

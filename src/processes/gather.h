@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,20 @@ void finish_in_patience(Exchange& exchange, InterruptFlag interrupted = nullptr)
 /// On rank 0 what each rank gave, by rank; elsewhere nothing. Every rank returns only when the last one has come, whom
 /// the others wait for in patience. Throws RankLost.
 std::vector<std::string> gather_in_patience(Group& group, const std::string& mine, InterruptFlag interrupted = nullptr);
+
+/// As agreed(), for what takes long on some ranks while the others have nothing to do: these sleep.
+template <typename Action>
+void agreed_in_patience(Group& group, const Action& action) {
+  std::optional<Error> failure;
+  try {
+    action();
+  } catch (const RankLost&) {
+    throw;
+  } catch (const Error& error) {
+    failure = error;
+  }
+  gather_in_patience(group, "");
+  share_failure(group, failure ? &*failure : nullptr);
+}
 
 }  // namespace assay

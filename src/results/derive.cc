@@ -155,6 +155,23 @@ void derive_training(const Latency& whole, Training& training) {
   take(whole.std_ms, training.std_step_ms);
 }
 
+struct RatioFigures {
+  std::optional<double> RankedStep::*value;
+  std::optional<double> RankedStep::*low;
+  std::optional<double> RankedStep::*high;
+};
+
+/// Over the step of all, round by round.
+void derive_ratio(std::span<const double> times_ms, const Record& record, const RatioFigures& figures,
+                  RankedStep& ranked) {
+  const auto ratio = paired_ratio(times_ms, record.latency->raw_ms, static_cast<std::uint64_t>(record.setting.seed));
+  if (!ratio) return;
+  ranked.*figures.value = ratio->value;
+  if (!ratio->interval) return;
+  ranked.*figures.low = ratio->interval->low;
+  ranked.*figures.high = ratio->interval->high;
+}
+
 /// Tokens of the rounds that stand apart, or the others.
 std::vector<double> tokens_of(const GenerationCosts& generation, std::int64_t a_round, bool is_first) {
   std::vector<double> tokens;
@@ -277,6 +294,22 @@ std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t se
   return speedup;
 }
 
+void derive_ranked(const Record& record, RankedStep& ranked) {
+  if (ranked.raw_exposed_ms.empty() || !record.latency) return;
+  ranked.exposed_ms = median(ranked.raw_exposed_ms);
+  derive_ratio(ranked.raw_exposed_ms, record,
+               {&RankedStep::exposed_share, &RankedStep::exposed_share_low, &RankedStep::exposed_share_high}, ranked);
+  derive_ratio(ranked.raw_alone_part_ms, record,
+               {&RankedStep::weak_efficiency, &RankedStep::weak_efficiency_low, &RankedStep::weak_efficiency_high},
+               ranked);
+  derive_ratio(ranked.raw_alone_ms, record,
+               {&RankedStep::rank_speedup, &RankedStep::rank_speedup_low, &RankedStep::rank_speedup_high}, ranked);
+  derive_ratio(
+      ranked.raw_one_process_ms, record,
+      {&RankedStep::one_process_ratio, &RankedStep::one_process_ratio_low, &RankedStep::one_process_ratio_high},
+      ranked);
+}
+
 Rates rates_of(const Record& record) {
   Rates rates;
   rate_energy(record, rates);
@@ -291,6 +324,7 @@ std::vector<Record> with_derived(std::vector<Record> records) {
   for (Record& record : records) {
     if (record.latency) derive_latency(record.latency.made());
     if (record.training && record.latency) derive_training(*record.latency, record.training.made());
+    if (record.ranked) derive_ranked(record, record.ranked.made());
     if (record.generation) derive_tokens(record.setting.new_tokens.value_or(0), record.generation.made());
     if (record.quality) derive_quality(record.quality.made());
     if (record.decoded) derive_decoded(record.decoded.made());

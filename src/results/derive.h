@@ -27,6 +27,8 @@ struct PairedSamples {
 };
 /// The baseline's time over this one's, round by round. Absent where there is no baseline.
 std::optional<Speedup> speedup_of(const PairedSamples& samples, std::uint64_t seed);
+/// What of a step by several ranks follows from its samples, round by round with those of `record`'s latency.
+void derive_ranked(const Record& record, RankedStep& ranked);
 /// Rates from the median, the totals over all windows and the plan's figures, what energy is worth. What lacks its
 /// ingredients stays absent.
 Rates rates_of(const Record& record);

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "results/document.h"
+#include "results/identity.h"
 #include "results/made_up_test.h"
 
 namespace assay {
@@ -75,6 +76,33 @@ TEST(Fields, OfGenerationComeBackWithWhatFollowsFromTheSamples) {
   EXPECT_EQ(back.decoded->kl_by_position, record.decoded->kl_by_position);
   EXPECT_EQ(back.generation->raw_token_ms, record.generation->raw_token_ms);
   EXPECT_TRUE(derived_again({back}).front().seal.changed.empty());
+}
+
+TEST(Fields, OfRanksFollowFromTheSamplesOfTheSameRounds) {
+  Record record = made_up_record("fp32", 100);
+  record.setting.ranks = 2;
+  RankedStep& ranked = record.ranked.made();
+  for (const double ms : record.latency->raw_ms) {
+    ranked.raw_exposed_ms.push_back(0.03 * ms);
+    ranked.raw_alone_part_ms.push_back(0.9 * ms);
+    ranked.raw_alone_ms.push_back(1.8 * ms);
+    ranked.raw_one_process_ms.push_back(0.97 * ms);
+  }
+  derive_ranked(record, ranked);
+  EXPECT_NEAR(*ranked.exposed_ms, 3, 0.01);
+  EXPECT_NEAR(*ranked.exposed_share, 0.03, 1e-9);
+  EXPECT_NEAR(*ranked.weak_efficiency_low, 0.9, 1e-9) << "pairs do not differ: no width";
+  EXPECT_NEAR(*ranked.rank_speedup, 1.8, 1e-9);
+  EXPECT_NEAR(*ranked.one_process_ratio_high, 0.97, 1e-9);
+  Record back = record_from_json(parse_json(to_json(record).dump(), "test"), "test");
+  EXPECT_TRUE(derived_again({back}).front().seal.changed.empty());
+  back.ranked.made().rank_speedup = 2;
+  const Record again = derived_again({back}).front();
+  EXPECT_NEAR(*again.ranked->rank_speedup, 1.8, 1e-9) << "what is written is not believed";
+  EXPECT_EQ(again.seal.changed.size(), 1U);
+  Record other = record;
+  other.setting.ranks = 4;
+  EXPECT_NE(subject_key(other), subject_key(record));
 }
 
 TEST(Fields, KeepInfinityOutOfJson) {

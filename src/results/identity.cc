@@ -35,7 +35,10 @@ std::string counted_words(std::int64_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 std::string thread_words(const Setting& setting) {
-  return counted_words(setting.threads, "thread");
+  return counted_words(setting.threads, "thread") + (setting.ranks ? " a rank" : "");
+}
+std::string rank_words(const Setting& setting) {
+  return setting.ranks ? counted_words(*setting.ranks, "rank") : "";
 }
 std::string warm_up_words(const Setting& setting) {
   return setting.warmup_steps ? counted_words(*setting.warmup_steps, "warm-up step") : "";
@@ -113,6 +116,7 @@ constexpr SettingField settings[] = {
     ASSAY_SETTING(depth, subject, cell, where_unusual, .is_younger = true, .words = depth_words),
     ASSAY_SETTING(prompt_tokens, subject, cell, where_unusual, .is_younger = true, .words = prompt_words),
     ASSAY_SETTING(new_tokens, subject, cell, where_unusual, .is_younger = true, .words = new_words),
+    ASSAY_SETTING(ranks, subject, title, where_unusual, .is_younger = true, .words = rank_words),
     ASSAY_SETTING(recipe_hash, subject, row, otherwise, .is_younger = true),
     ASSAY_SETTING(calibration, subject, row, otherwise, .is_younger = true),
     ASSAY_SETTING(engine, subject, row, where_unusual, .is_younger = true, .words = engine_words),

@@ -51,6 +51,7 @@ struct Setting {
   std::optional<std::int64_t> depth = {};
   std::optional<std::int64_t> prompt_tokens = {};
   std::optional<std::int64_t> new_tokens = {};
+  std::optional<std::int64_t> ranks = {};  ///< Processes that do one training step together; `threads` is of each.
 };
 
 struct CellOutcome {
@@ -132,6 +133,30 @@ struct Training {
   std::optional<double> forward_energy_j = {};
   std::optional<double> backward_energy_j = {};
   std::optional<double> optimizer_energy_j = {};
+};
+
+/// Of a training step by several ranks: what travels, and what rank 0 takes alone between two steps of all.
+struct RankedStep {
+  std::optional<double> exposed_ms = {};
+  std::optional<double> exposed_share = {};
+  std::optional<double> exposed_share_low = {};
+  std::optional<double> exposed_share_high = {};
+  std::optional<double> hidden_ms = {};
+  std::optional<std::int64_t> sent_bytes = {};
+  std::optional<double> weak_efficiency = {};
+  std::optional<double> weak_efficiency_low = {};
+  std::optional<double> weak_efficiency_high = {};
+  std::optional<double> rank_speedup = {};
+  std::optional<double> rank_speedup_low = {};
+  std::optional<double> rank_speedup_high = {};
+  std::optional<std::int64_t> one_process_threads = {};
+  std::optional<double> one_process_ratio = {};
+  std::optional<double> one_process_ratio_low = {};
+  std::optional<double> one_process_ratio_high = {};
+  std::vector<double> raw_exposed_ms = {};
+  std::vector<double> raw_alone_part_ms = {};
+  std::vector<double> raw_alone_ms = {};
+  std::vector<double> raw_one_process_ms = {};
 };
 
 /// Of a model with a cache: what it keeps and reads of its tokens, and of decoding each token's time.

@@ -34,6 +34,7 @@ struct Record {
   OptionalPart<Circumstances> circumstances = {};
   OptionalPart<Speedup> speedup = {};
   OptionalPart<Training> training = {};
+  OptionalPart<RankedStep> ranked = {};
   OptionalPart<GenerationCosts> generation = {};
   OptionalPart<ProgramRun> program_run = {};
   OptionalPart<MemoryUse> memory = {};

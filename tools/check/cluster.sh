@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cluster.sh ROOT: runs examples/slurm/grid.sbatch on a cluster of two nodes that are both this machine, and checks what
+# cluster.sh ROOT: runs examples/slurm/grid.sbatch and train.sbatch on a cluster of two nodes that are both this machine, and checks what
 # comes of it. Needs root. Debian's slurm-wlm and munge must be installed (./check --cluster does that); munged, slurmctld
 # and two slurmd run in a temporary folder, with ports, keys and sockets of their own, and are stopped at the end. No
 # service of the machine is started, and nothing under /etc is read or written.
@@ -151,6 +151,24 @@ $assay bench $grid --shard auto --store none
 SCRIPT
 sbatch --wait --nodes=1 --ntasks=2 --overcommit --output="$work/plain.out" "$work/plain.sbatch" >/dev/null || true
 check "it is told to use srun" says "$work/plain.out" "start it with srun"
+
+echo "== a training over both nodes"
+if command -v mpirun >/dev/null && [[ -e $root/build/release/assay_mpi.so ]]; then
+  train() {  # STEPS: in the same folder
+    MODEL=cs336-small DATA=$root/README.md OUT=$work/trained STEPS=$1 PRECISION=fp32 \
+      MORE="--bytes --batch 4 --seq 16 --set d_model=32,num_layers=1,num_heads=2,d_ff=64" \
+      OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_orte_tmpdir_base="$work" \
+      sbatch --wait --nodes=2 --ntasks-per-node=1 --output="$work/train-$1.out" "$root/examples/slurm/train.sbatch" >/dev/null || true
+  }
+  steps() { python3 -c 'import json; print(json.load(open("'"$work"'/trained/training.json"))["steps"])'; }
+  train 2
+  check "two ranks exchange gradients" says "$work/train-2.out" "direct exchange of f32, f32 sums in rank order"
+  check "they have trained two steps" equal "$(steps)" 2
+  train 4
+  check "submitted again it goes on" equal "$(steps)" 4
+else
+  echo "skipped: there is no Open MPI, or this build has none"
+fi
 
 echo "$passed $failed 0"
 ((failed == 0))

@@ -218,11 +218,57 @@ std::vector<Shown> inference_columns(const Records& rows) {
           trust_column()};
 }
 
+/// Of a figure of ranks with its interval.
+Shown of_ranks(Table::Column column, std::optional<double> RankedStep::*value, std::optional<double> RankedStep::*low,
+               std::optional<double> RankedStep::*high, double unit = 1) {
+  column.more_keys = {"low", "high"};
+  return {std::move(column), [=](const ShownRecord& row) -> Cell {
+            const RankedStep& ranked = *row.record->ranked;
+            const auto in_unit = [&](std::optional<double> RankedStep::*figure) {
+              return ranked.*figure ? std::optional(*(ranked.*figure) * unit) : std::nullopt;
+            };
+            return estimate(in_unit(value), in_unit(low), in_unit(high));
+          }};
+}
+
+/// Of steps by several ranks; empty of others.
+void add_rank_columns(std::vector<Shown>& columns) {
+  columns.push_back(of_ranks({.title = "exposed [95 %]",
+                              .unit = "%",
+                              .meaning = "communication in which nothing else was done, of the step",
+                              .notation = Notation::fixed,
+                              .digits = 1},
+                             &RankedStep::exposed_share, &RankedStep::exposed_share_low,
+                             &RankedStep::exposed_share_high, 100));
+  columns.push_back({{.title = "hidden", .unit = "ms", .meaning = "communication behind the backward"},
+                     [](const ShownRecord& row) -> Cell { return or_absent(row.record->ranked->hidden_ms); }});
+  columns.push_back({{.title = "sent", .unit = "MB", .meaning = "by a rank, a step"},
+                     [](const ShownRecord& row) -> Cell { return megabytes(row.record->ranked->sent_bytes); }});
+  columns.push_back(of_ranks({.title = "weak [95 %]",
+                              .unit = "%",
+                              .meaning = "a rank's own rows alone over the step of all",
+                              .notation = Notation::fixed,
+                              .digits = 1},
+                             &RankedStep::weak_efficiency, &RankedStep::weak_efficiency_low,
+                             &RankedStep::weak_efficiency_high, 100));
+  columns.push_back(of_ranks({.title = "of one rank's speed [95 %]",
+                              .meaning = "all rows on one rank alone over the step of all",
+                              .notation = Notation::fixed,
+                              .digits = 2},
+                             &RankedStep::rank_speedup, &RankedStep::rank_speedup_low, &RankedStep::rank_speedup_high));
+  columns.push_back(of_ranks({.title = "of one process's [95 %]",
+                              .meaning = "the same by one process with the threads of all ranks of its machine",
+                              .notation = Notation::fixed,
+                              .digits = 2},
+                             &RankedStep::one_process_ratio, &RankedStep::one_process_ratio_low,
+                             &RankedStep::one_process_ratio_high));
+}
+
 std::vector<Shown> training_columns() {
   const auto phase = [](const char* title, Cell (*cell)(const Record&)) {
     return of_record({.title = title, .unit = "ms", .spread = Spread::half_width, .more_keys = {"low", "high"}}, cell);
   };
-  return {
+  std::vector<Shown> columns = {
       name_column(),
       of_column(),
       of_record({.title = "warm-up", .unit = "steps", .role = label},
@@ -240,13 +286,14 @@ std::vector<Shown> training_columns() {
                 [](const Record& r) -> Cell {
                   return estimate(r.latency->median_ms, r.latency->ci_low_ms, r.latency->ci_high_ms);
                 }),
-      speedup_column(),
+      speedup_column()};
+  add_rank_columns(columns);
+  const std::vector<Shown> rest = {
       of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
                 [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
-      peak_share_column(),
-      peak_bytes_column(),
-      of_record({.title = "ran"}, ran),
-      trust_column()};
+      peak_share_column(), peak_bytes_column(), of_record({.title = "ran"}, ran), trust_column()};
+  columns.insert(columns.end(), rest.begin(), rest.end());
+  return columns;
 }
 
 Shown of_program(Table::Column column, std::optional<double> ProgramRun::*figure) {

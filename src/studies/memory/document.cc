@@ -440,7 +440,7 @@ void add_ranks(const MemoryStudy& study, const std::vector<std::string>& models,
   }
   document.tables.push_back(rank_table(cells, request));
   document.sentences.push_back(
-      {.key = "rank_assumptions", .texts = rank_assumptions(request), .title = "What is assumed of ranks"});
+      {.key = "rank_assumptions", .texts = rank_assumptions(cells, request), .title = "What is assumed of ranks"});
 }
 
 }  // namespace

@@ -9,8 +9,19 @@
 namespace assay {
 namespace {
 
-/// Forward, backward and update take about 1 : 2 : 0.4 of a step; docs/distributed.md has it measured.
-constexpr double backward_share = 0.6;
+/// Of the floating-point operations of forward, backward (with what it computes again) and update, the backward's.
+double backward_share_of(const TrainingPrograms& programs, Extent extent) {
+  double all = 0;
+  double backward = 0;
+  for (const Program* program : {&programs.step, &programs.update}) {
+    for (const Node& node : program->nodes) {
+      const double operations = flops(*program, node, extent);
+      all += operations;
+      if (node.phase == Phase::backward) backward += operations;
+    }
+  }
+  return all > 0 ? backward / all : 0;
+}
 
 std::int64_t stored_parameter_bytes(const TrainingPrograms& programs) {
   std::int64_t bytes = 0;
@@ -73,7 +84,7 @@ void predict_time(RankCell& one, const RankRequest& link) {
   const ExchangeTime all = exchange_time(one.reduced_bytes, one.buckets, one.ranks, link);
   const ExchangeTime last = exchange_time(one.last_bucket_bytes, 1, one.ranks, link);
   const ExchangeTime after = hand_out_time(one, link);
-  const double hides = backward_share * *link.step_ms;
+  const double hides = one.backward_share * *link.step_ms;
   one.exposed_ms = std::max(all.direct_ms - hides, last.direct_ms) + after.direct_ms;
   one.direct_ms = *link.step_ms + *one.exposed_ms;
   one.tree_ms = *link.step_ms + std::max(all.tree_ms - hides, last.tree_ms) + after.tree_ms;
@@ -86,6 +97,7 @@ RankCell rank_cell(const MemoryCell& cell, const Model& model, const MemoryReque
   options.sharding = {stage, 0, static_cast<int>(ranks)};
   const TrainingPrograms programs = training_programs(model.config, options);
   RankCell one{.cell = cell, .ranks = ranks, .stage = stage};
+  one.backward_share = backward_share_of(programs, cell.extent);
   one.optimizer_bytes = most_moment_bytes(programs, static_cast<int>(ranks));
   const ReduceTraffic traffic =
       reduce_traffic(gradient_sizes(programs.step), request.ranks.reduce, static_cast<int>(ranks));
@@ -169,6 +181,9 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
     columns.push_back({{.key = key, .title = title, .unit = "ms", .meaning = meaning},
                        [member](const RankCell& c) -> Cell { return *(c.*member); }});
   };
+  if (request.ranks.step_ms)
+    columns.push_back({{.key = "backward_share", .detail = Detail::data},
+                       [](const RankCell& c) -> Cell { return c.backward_share; }});
   time("exposed_ms", "exposed", "of direct exchange, not behind the backward", &RankCell::exposed_ms);
   time("step_ms", "step", "by direct exchange", &RankCell::direct_ms);
   time("tree_step_ms", "step, tree", "by a library's trees", &RankCell::tree_ms);
@@ -179,7 +194,20 @@ Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& reques
   return filled({.key = "ranks", .caption = "A rank of several that train together"}, columns, cells);
 }
 
-std::vector<std::string> rank_assumptions(const MemoryRequest& request) {
+namespace {
+
+/// "66 %", "64 to 66 %".
+std::string backward_share_words(const std::vector<RankCell>& cells) {
+  std::vector<long> shares;
+  shares.reserve(cells.size());
+  for (const RankCell& cell : cells) shares.push_back(std::lround(100 * cell.backward_share));
+  const auto [low, high] = std::ranges::minmax(shares);
+  return low == high ? fmt::format("{} %", low) : fmt::format("{} to {} %", low, high);
+}
+
+}  // namespace
+
+std::vector<std::string> rank_assumptions(const std::vector<RankCell>& cells, const MemoryRequest& request) {
   const RankRequest& link = request.ranks;
   std::vector<std::string> texts = {fmt::format("Gradients travel as {}, in buckets of {}; each rank works B rows.",
                                                 link.reduce.format.name,
@@ -192,10 +220,11 @@ std::vector<std::string> rank_assumptions(const MemoryRequest& request) {
       "Times are predicted, not measured: one rank alone takes {:.4g} ms (given), a rank sends {:.4g} GB/s, "
       "a message takes {:.4g} us besides (given or assumed), no link is shared, no rank is slower.",
       *link.step_ms, link.bandwidth_gb_s, link.latency_us));
-  texts.push_back(
-      fmt::format("The backward is {:.0f} % of a step; what is sent behind it costs nothing but the last "
-                  "bucket, and what takes longer than the backward is exposed.",
-                  100 * backward_share));
+  if (!cells.empty())
+    texts.push_back(
+        fmt::format("The backward is {} of a step, as of its floating-point operations; what is sent behind it costs "
+                    "nothing but the last bucket, and what takes longer than the backward is exposed.",
+                    backward_share_words(cells)));
   texts.emplace_back(
       "Direct exchange: 2 (N - 1) messages a bucket and rank, one after another; a tree: 2 log2 N levels, whole "
       "buckets at each.");

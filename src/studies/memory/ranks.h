@@ -25,6 +25,8 @@ struct RankCell {
   std::int64_t parameter_bytes = 0;
   std::int64_t sent_bytes() const { return reduced_bytes + handed_out_bytes; }
 
+  double backward_share = 0;  ///< Of a step's floating-point operations.
+
   /// Of a step, as --step-ms and the link have it; see RankRequest.
   std::optional<double> direct_ms = {};
   std::optional<double> tree_ms = {};
@@ -45,6 +47,6 @@ std::vector<RankCell> rank_cells(const MemoryStudy& study, const Model& model, c
 
 Table rank_table(const std::vector<RankCell>& cells, const MemoryRequest& request);
 /// What the times assume, one sentence each.
-std::vector<std::string> rank_assumptions(const MemoryRequest& request);
+std::vector<std::string> rank_assumptions(const std::vector<RankCell>& cells, const MemoryRequest& request);
 
 }  // namespace assay
