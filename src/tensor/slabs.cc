@@ -1,7 +1,5 @@
 #include "tensor/slabs.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 namespace assay {
@@ -40,7 +38,6 @@ std::byte* Slabs::take(std::size_t bytes) {
   if (const std::size_t size = after.take(bytes); size > 0) {
     slabs_.push_back(allocate_aligned(size, huge_page));  // may throw: nothing is changed before
     next_ = slabs_.back().get();
-    ::madvise(next_, size, MADV_HUGEPAGE);  // a system without huge pages refuses, and nothing is lost
   }
   sizes_ = after;
   std::byte* const taken = next_;

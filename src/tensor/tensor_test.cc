@@ -4,6 +4,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include "base/error.h"
 #include "tensor/ledger.h"
@@ -45,6 +49,28 @@ TEST(Memory, ARefusedAllocationIsALackOfTheMachine) {
     EXPECT_EQ(error.code(), ExitCode::lacking);
     EXPECT_EQ(error.needed_bytes, std::ldexp(1, 60));
   }
+}
+
+/// What Linux keeps of the mapping that holds the address ("rd wr mr mw me ac hg").
+std::string flags_of_mapping(const void* address) {
+  const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+  std::ifstream maps("/proc/self/smaps");
+  bool holds = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::istringstream range(line);
+    if (range >> std::hex >> begin >> dash >> end && dash == '-') holds = begin <= wanted && wanted < end;
+    if (holds && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+
+TEST(Memory, LargeTensorsAskForHugePages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "this system has none";
+  const Tensor large(DType::f32, {3, 1000, 1000});
+  EXPECT_NE(flags_of_mapping(large.data() + large.bytes() / 2).find(" hg "), std::string::npos);
 }
 
 TEST(Ledger, VerdictsHaveTheirNames) {

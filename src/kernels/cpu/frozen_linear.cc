@@ -165,7 +165,7 @@ Offer frozen_linear_f32(const Call& call, const MachineFacts& facts) {
   const DType operand = call.attributes.operand;
   const bool is_rounded = size_of(operand) < size_of(DType::f32) && call.in(weight_place).dtype == DType::f32;
   if (is_rounded) return Declined{"the weight would have to be rounded first"};
-  return through_panels(call, facts, facts.isa.avx512 ? codes::f32() : codes::f32_avx2());
+  return through_panels(call, facts, facts.isa.avx512 ? codes::f32() : codes::f32_strips_avx2());
 }
 
 }  // namespace assay::cpu

@@ -24,6 +24,9 @@ struct MatmulCode {
   const BlockFormat* blocks = nullptr;        ///< Where the stored panels are of blocks
   micro::WidenBlocks widen_blocks = nullptr;  ///< In the place of `widen` then
   std::int64_t lies_in = 0;                   ///< Bytes of a value of `operand` as the loop reads it; 0: its own
+  /// Outputs of a panel as products make them that pack as they run. Half as many: panels' halves lie apart, and rows
+  /// interleaved (micro::multiply_f32_strip_avx2).
+  std::int64_t packed_width = micro::panel_width;
 
   std::int64_t operand_bytes() const { return lies_in > 0 ? lies_in : static_cast<std::int64_t>(size_of(operand)); }
   bool widens() const { return widen != nullptr || widen_blocks != nullptr; }

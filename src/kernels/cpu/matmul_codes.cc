@@ -151,6 +151,14 @@ MatmulCode f32_from_avx2(DType stored) {
   return widened(code, stored, micro::s8_to_f32_avx2, "avx2 f32 from s8");
 }
 
+MatmulCode f32_strips_avx2(DType stored) {
+  MatmulCode code = stored == DType::f32 ? f32_avx2() : f32_from_avx2(stored);
+  code.multiply = micro::multiply_f32_strip_avx2;
+  code.block_rows = micro::avx2_strip_rows;
+  code.packed_width = micro::panel_width / 2;
+  return code;
+}
+
 MatmulCode bf16_dot_products_from(DType stored) {
   const MatmulCode code = bf16_dot_products();
   if (stored == DType::e4m3) return widened(code, stored, micro::e4m3_to_bf16, "avx512 bf16 dot products from e4m3");

@@ -23,6 +23,9 @@ MatmulCode f32_from(DType stored);
 /// Both in the registers of AVX2.
 MatmulCode f32_avx2();
 MatmulCode f32_from_avx2(DType stored);
+/// For products that pack both factors as they run, of f32 or what is widened then: many rows pass by each half of a
+/// panel while it stays in the first cache.
+MatmulCode f32_strips_avx2(DType stored = DType::f32);
 /// s8 or e4m3 weights to bf16, which holds them exactly.
 MatmulCode bf16_dot_products_from(DType stored);
 MatmulCode bf16_tiles_from(DType stored);

@@ -14,7 +14,8 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t item_bytes = 4;
 constexpr std::int64_t items_together = 4;  ///< Rows and columns of one transposition: 16 bytes.
-constexpr std::int64_t panel_row_bytes = micro::panel_width * item_bytes;
+constexpr std::int64_t items_a_line = 16;
+constexpr std::int64_t rows_ahead = 8;  ///< Of memory, that are asked for beforehand.
 
 // 16 bytes, in the registers of every instruction set.
 using Items = std::uint32_t __attribute__((vector_size(16)));
@@ -82,7 +83,6 @@ HWY_INLINE void prefetch(const Factor& factor, std::int64_t row, const Stretch& 
 /// multiple of 8).
 HWY_INLINE void fetch_group(const Factor& factor, const Stretch& stretch, std::int64_t group, const Packed& to,
                             std::int64_t padded) {
-  constexpr std::int64_t rows_ahead = 8;
   const auto row = [&](std::int64_t k, std::byte* data) HWY_ATTR {
     const bool inside = k < stretch.k_count;
     if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
@@ -129,59 +129,206 @@ HWY_INLINE void fetch_row(const Factor& factor, const Stretch& stretch, std::int
         groups * item_bytes / bytes_of(to.dtype));
 }
 
+/// Whether memory has the items as they will be packed.
+HWY_INLINE bool holds_items(const Factor& factor, const Packed& packed) {
+  return factor.dtype == packed.operand && factor.rounded == factor.dtype;
+}
+
+/// Rows of items, `stride` bytes apart.
+struct ItemRows {
+  const std::byte* data;
+  std::int64_t stride;
+  std::int64_t ahead = 0;  ///< From each line to the one that will be read in its place later; 0: not known.
+};
+
+/// `width` rows of `groups` items (a multiple of 4) become groups of `width` items. Lines of both sides are finished
+/// before the next ones are begun: in a panel that is written 16 bytes a line, pass after pass, most lines have left
+/// the first cache when their turn comes again.
+HWY_INLINE void transpose_lines(const ItemRows& rows, std::int64_t width, std::int64_t groups, std::byte* to) {
+  const std::int64_t group_bytes = width * item_bytes;
+  for (std::int64_t line = 0; line < groups; line += items_a_line) {
+    const std::int64_t end = std::min(line + items_a_line, groups);
+    for (std::int64_t row = 0; rows.ahead != 0 && row < width; ++row)
+      __builtin_prefetch(rows.data + row * rows.stride + line * item_bytes + rows.ahead);
+    for (std::int64_t row = 0; row < width; row += items_together) {
+      for (std::int64_t group = line; group < end; group += items_together)
+        transpose(rows.data + row * rows.stride + group * item_bytes, rows.stride,
+                  to + group * group_bytes + row * item_bytes, group_bytes);
+    }
+  }
+}
+
 void transpose_panel(const Factor& factor, const Stretch& stretch, const Packed& packed) {
-  constexpr std::int64_t line = most_packed_groups * item_bytes;
-  alignas(64) std::byte lines[items_together][line];
+  constexpr std::int64_t together = 64;  // groups
+  constexpr std::int64_t line = together * item_bytes + 64;
+  alignas(64) std::byte lines[micro::panel_width][line];
+  const std::int64_t group = item_bytes / bytes_of(packed.operand);
   const std::int64_t groups = whole(groups_of(stretch, packed.operand), items_together);
-  for (std::int64_t n = 0; n < micro::panel_width; n += items_together) {
-    for (std::int64_t i = 0; i < items_together; ++i)
-      fetch_row(factor, stretch, n + i, {lines[i], packed.operand}, groups);
-    for (std::int64_t group = 0; group < groups; group += items_together)
-      transpose(lines[0] + group * item_bytes, line, packed.data + group * panel_row_bytes + n * item_bytes,
-                panel_row_bytes);
+  const bool in_place =
+      holds_items(factor, packed) && stretch.count == packed.width && stretch.k_count == groups * group;
+  for (std::int64_t first = 0; first < groups; first += together) {
+    const std::int64_t here = std::min(together, groups - first);
+    Stretch piece = stretch;
+    piece.k += first * group;
+    piece.k_count = std::clamp<std::int64_t>(stretch.k_count - first * group, 0, here * group);
+    ItemRows rows = {lines[0], line};
+    if (in_place) {
+      const bool last = first + together >= groups;
+      rows = {factor.data + stretch.first * factor.stride_bytes + piece.k * bytes_of(factor.dtype), factor.stride_bytes,
+              last ? packed.width * factor.stride_bytes - first * item_bytes : together * item_bytes};
+    } else {
+      for (std::int64_t n = 0; n < packed.width; ++n) fetch_row(factor, piece, n, {lines[n], packed.operand}, here);
+    }
+    transpose_lines(rows, packed.width, here, packed.data + first * packed.width * item_bytes);
+  }
+}
+
+/// Four rows of `rows` items (a multiple of 4) become `rows` rows of four items.
+HWY_INLINE void transpose_group(const std::byte* from, std::int64_t from_bytes, std::int64_t rows, std::byte* to,
+                                std::int64_t to_bytes) {
+  for (std::int64_t row = 0; row < rows; row += items_together)
+    transpose(from + row * item_bytes, from_bytes, to + row * to_bytes, to_bytes);
+}
+
+/// Where memory has whole items: all rows and groups are there.
+HWY_INLINE void transpose_rows_in_place(const Factor& factor, const Stretch& stretch, const Packed& packed) {
+  const std::byte* const from = factor.data + stretch.k * factor.stride_bytes + stretch.first * item_bytes;
+  for (std::int64_t group = 0; group < stretch.k_count; group += items_together) {
+    for (std::int64_t k = group + rows_ahead; k < std::min(group + rows_ahead + items_together, stretch.k_count); ++k)
+      prefetch(factor, stretch.k + k, stretch);
+    transpose_group(from + group * factor.stride_bytes, factor.stride_bytes, stretch.count,
+                    packed.data + group * item_bytes, packed.row_bytes);
   }
 }
 
 void transpose_rows(const Factor& factor, const Stretch& stretch, const Packed& packed) {
-  constexpr std::int64_t line = most_packed_rows * item_bytes;
+  constexpr std::int64_t line = most_packed_rows * item_bytes + 64;
   alignas(64) std::byte lines[items_together][line];
+  const bool whole_items = bytes_of(factor.dtype) == item_bytes && holds_items(factor, packed);
+  if (whole_items && stretch.count % items_together == 0 && stretch.k_count % items_together == 0)
+    return transpose_rows_in_place(factor, stretch, packed);
   const std::int64_t groups = groups_of(stretch, packed.operand);
   for (std::int64_t group = 0; group < groups; group += items_together) {
     for (std::int64_t i = 0; i < items_together; ++i)
       fetch_group(factor, stretch, group + i, {lines[i], packed.operand}, whole(stretch.count, 2 * items_together));
-    for (std::int64_t row = 0; row < stretch.count; row += items_together)
-      transpose(lines[0] + row * item_bytes, line, packed.data + row * packed.row_bytes + group * item_bytes,
-                packed.row_bytes);
+    transpose_group(lines[0], line, stretch.count, packed.data + group * item_bytes, packed.row_bytes);
   }
 }
 
-/// The part of a stretch that one panel holds.
-HWY_INLINE Stretch part_of(const Stretch& stretch, std::int64_t panel) {
-  const std::int64_t done = panel * micro::panel_width;
-  return {stretch.first + done, std::min<std::int64_t>(micro::panel_width, stretch.count - done), stretch.k,
-          stretch.k_count};
+/// The part of a stretch that one panel of so many columns holds.
+HWY_INLINE Stretch part_of(const Stretch& stretch, std::int64_t panel, std::int64_t width) {
+  const std::int64_t done = panel * width;
+  return {stretch.first + done, std::min(width, stretch.count - done), stretch.k, stretch.k_count};
+}
+
+/// Panels of a stretch whose K is strided, where memory has whole items and all columns are there.
+HWY_INLINE void copy_panels(const Factor& factor, const Stretch& stretch, const Packed& packed) {
+  constexpr std::int64_t half_line = 32;
+  const std::int64_t group_bytes = packed.width * item_bytes;
+  const std::int64_t panels = stretch.count / packed.width;
+  for (std::int64_t k = 0; k < stretch.k_count; ++k) {
+    const std::byte* const from = factor.data + (stretch.k + k) * factor.stride_bytes + stretch.first * item_bytes;
+    std::byte* const to = packed.data + k * group_bytes;
+    if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
+    for (std::int64_t panel = 0; panel < panels; ++panel) {
+      for (std::int64_t i = 0; i < group_bytes; i += half_line)
+        std::memcpy(to + panel * packed.row_bytes + i, from + panel * group_bytes + i, half_line);
+    }
+  }
 }
 
 /// Where K is strided, what all panels need of one row of memory is read together.
 void pack_panels(const Factor& factor, const Stretch& stretch, const Packed& packed) {
-  const std::int64_t panels = whole(stretch.count, micro::panel_width) / micro::panel_width;
+  const std::int64_t panels = whole(stretch.count, packed.width) / packed.width;
+  const std::int64_t group_bytes = packed.width * item_bytes;
   const auto panel_at = [&](std::int64_t panel, std::int64_t group) HWY_ATTR {
-    return Packed{packed.data + panel * packed.row_bytes + group * panel_row_bytes, packed.operand, 0};
+    Packed at = packed;
+    at.data += panel * packed.row_bytes + group * group_bytes;
+    return at;
   };
   if (factor.order == Factor::Order::k_contiguous) {
     for (std::int64_t panel = 0; panel < panels; ++panel)
-      transpose_panel(factor, part_of(stretch, panel), panel_at(panel, 0));
+      transpose_panel(factor, part_of(stretch, panel, packed.width), panel_at(panel, 0));
     return;
   }
+  const bool whole_items = bytes_of(factor.dtype) == item_bytes && holds_items(factor, packed);
+  if (whole_items && stretch.count == panels * packed.width && stretch.k_count > 0)
+    return copy_panels(factor, stretch, packed);
   const std::int64_t groups = groups_of(stretch, packed.operand);
   for (std::int64_t group = 0; group < groups; ++group) {
     for (std::int64_t panel = 0; panel < panels; ++panel)
-      fetch_group(factor, part_of(stretch, panel), group, panel_at(panel, group), micro::panel_width);
+      fetch_group(factor, part_of(stretch, panel, packed.width), group, panel_at(panel, group), packed.width);
+  }
+}
+
+constexpr std::int64_t six = micro::avx2_rows;
+constexpr std::int64_t six_bytes = six * item_bytes;
+
+/// Six items side by side.
+HWY_INLINE void copy_six(const std::byte* from, std::byte* to) {
+  std::memcpy(to, from, 4 * item_bytes);
+  std::memcpy(to + 4 * item_bytes, from + 4 * item_bytes, 2 * item_bytes);
+}
+
+/// Six rows of `groups` items (a multiple of 4), `stride` bytes apart, become one row: an item of each in turn.
+HWY_INLINE void interleave_six(const std::byte* rows, std::int64_t stride, std::int64_t groups, std::byte* to) {
+  for (std::int64_t group = 0; group < groups; group += items_together) {
+    const std::byte* const from = rows + group * item_bytes;
+    std::byte* const at = to + group * six_bytes;
+    transpose(from, stride, at, six_bytes);
+    const auto fifth = read<Items>(from + 4 * stride);
+    const auto sixth = read<Items>(from + 5 * stride);
+    const Items low = __builtin_shufflevector(fifth, sixth, 0, 4, 1, 5);
+    const Items high = __builtin_shufflevector(fifth, sixth, 2, 6, 3, 7);
+    std::memcpy(at + 4 * item_bytes, &low, 8);
+    std::memcpy(at + six_bytes + 4 * item_bytes, reinterpret_cast<const std::byte*>(&low) + 8, 8);
+    std::memcpy(at + 2 * six_bytes + 4 * item_bytes, &high, 8);
+    std::memcpy(at + 3 * six_bytes + 4 * item_bytes, reinterpret_cast<const std::byte*>(&high) + 8, 8);
+  }
+}
+
+/// Of a stretch whose K is contiguous.
+HWY_INLINE void interleave_rows(const Factor& factor, const Stretch& stretch, const Packed& packed) {
+  constexpr std::int64_t line = most_packed_groups * item_bytes + 64;
+  alignas(64) std::byte lines[six][line];
+  const std::int64_t groups = whole(groups_of(stretch, packed.operand), items_together);
+  const bool whole_items = holds_items(factor, packed) && stretch.k_count == groups;
+  for (std::int64_t row = 0; row < stretch.count; row += six) {
+    std::byte* const to = packed.data + row / six * packed.row_bytes;
+    if (whole_items && row + six <= stretch.count) {
+      const std::byte* const from =
+          factor.data + (stretch.first + row) * factor.stride_bytes + stretch.k * bytes_of(factor.dtype);
+      interleave_six(from, factor.stride_bytes, groups, to);
+      continue;
+    }
+    for (std::int64_t i = 0; i < six; ++i) fetch_row(factor, stretch, row + i, {lines[i], packed.operand}, groups);
+    interleave_six(lines[0], line, groups, to);
+  }
+}
+
+/// Of a stretch whose K is strided: a row of memory has an item of each row.
+HWY_INLINE void interleave_groups(const Factor& factor, const Stretch& stretch, const Packed& packed) {
+  alignas(64) std::byte line[(most_packed_rows + 64) * item_bytes];
+  const std::int64_t wide = whole(stretch.count, six);
+  const bool whole_items = holds_items(factor, packed) && stretch.count == wide;
+  for (std::int64_t k = 0; k < std::max<std::int64_t>(stretch.k_count, 1); ++k) {
+    const std::byte* from = line;
+    if (whole_items && k < stretch.k_count) {
+      if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
+      from = factor.data + (stretch.k + k) * factor.stride_bytes + stretch.first * item_bytes;
+    } else {
+      fetch_group(factor, stretch, k, {line, packed.operand}, whole(wide, 2 * items_together));
+    }
+    for (std::int64_t row = 0; row < wide; row += six)
+      copy_six(from + row * item_bytes, packed.data + row / six * packed.row_bytes + k * six_bytes);
   }
 }
 
 void pack_rows(const Factor& factor, const Stretch& stretch, const Packed& packed) {
-  if (factor.order == Factor::Order::k_strided) return transpose_rows(factor, stretch, packed);
+  const bool is_strided = factor.order == Factor::Order::k_strided;
+  if (packed.interleaved > 1)
+    return is_strided ? interleave_groups(factor, stretch, packed) : interleave_rows(factor, stretch, packed);
+  if (is_strided) return transpose_rows(factor, stretch, packed);
   for (std::int64_t row = 0; row < stretch.count; ++row)
     fetch_row(factor, stretch, row, {packed.data + row * packed.row_bytes, packed.operand},
               groups_of(stretch, packed.operand));

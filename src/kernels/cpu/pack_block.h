@@ -30,16 +30,21 @@ struct Stretch {
 struct Packed {
   std::byte* data = nullptr;
   DType operand = DType::f32;
-  std::int64_t row_bytes = 0;  ///< Between rows, or between panels.
+  std::int64_t row_bytes = 0;               ///< Between rows, or between panels.
+  std::int64_t width = micro::panel_width;  ///< Of panels; a multiple of 16, that at most.
+  /// Rows that lie interleaved, item by item: 1, or micro::avx2_rows of f32. row_bytes is between so many.
+  std::int64_t interleaved = 1;
 };
 
 /// The most groups of K that one stretch may have, and the most rows.
 constexpr std::int64_t most_packed_groups = 1024;
 constexpr std::int64_t most_packed_rows = 256;
 
-/// Writes panels, row_bytes apart: groups of K one behind the other, 32 items each. Columns behind `count` are zero.
+/// Writes panels, row_bytes apart: groups of K one behind the other, `width` items each. Columns behind `count` are
+/// zero up to the end of their panel.
 using PackPanels = void (*)(const Factor& factor, const Stretch& stretch, const Packed& packed);
-/// Writes rows of items, row_bytes apart. Room is needed for a multiple of 4 of both rows and groups.
+/// Writes rows of items, row_bytes apart. Room is needed for a multiple of 4 of both rows and groups, and of
+/// `interleaved` rows.
 using PackRows = void (*)(const Factor& factor, const Stretch& stretch, const Packed& packed);
 
 /// For the instruction set that choose_vector_target has chosen.

@@ -34,7 +34,9 @@ PackingCost packing_cost(const Product& product, const MatmulCode& code) {
   constexpr double straight = 0.15;
   constexpr double transposed = 0.45;
   constexpr double widened = 1.5;  // and transposed, and then packed: estimated
-  const double scale = code.block_rows > micro::vector_rows ? 8 : 1;
+  const double scale = code.block_rows > micro::avx2_strip_rows ? 8 : 1;
+  // Interleaved rows (on Zen 3) are written in pieces of 8 and 16 bytes either way.
+  if (code.packed_width < micro::panel_width) return {0.4, product.held ? widened : 0.3};
   const bool a_transposed = product.a.order == Factor::Order::k_strided;
   const bool b_transposed = product.b.order == Factor::Order::k_contiguous;
   const double b = product.held ? widened : b_transposed ? transposed : straight;
@@ -60,10 +62,19 @@ std::int64_t chunk_groups(const Product& product, const MatmulCode& code) {
   return round_up(ceil_div(groups, ceil_div(groups, fit)), 16);
 }
 
+/// What packed panels, or sums, may take of the second cache; most machines have more than that.
+std::int64_t second_cache_share(const MachineFacts& facts) {
+  std::int64_t share = 768 * 1024;
+  for (const Cache& cache : facts.caches) {
+    if (cache.level == 2) share = std::min(share, cache.bytes);
+  }
+  return std::max<std::int64_t>(share, 128 * 1024);
+}
+
 /// The cheapest cut whose packed panels fit the second cache, and whose sums, where they outlive a chunk, are no
 /// larger.
-Cut choose_cut(const Product& product, const MatmulCode& code) {
-  constexpr std::int64_t cache_share = 768 * 1024;
+Cut choose_cut(const Product& product, const MachineFacts& facts, const MatmulCode& code) {
+  const std::int64_t cache_share = second_cache_share(facts);
   constexpr std::int64_t strip_rows = 48;  // whole lines of a are read where its rows run along memory
   const PackingCost packing = packing_cost(product, code);
   Cut cut;
@@ -87,10 +98,11 @@ Cut choose_cut(const Product& product, const MatmulCode& code) {
 
 class PackedProduct final : public Kernel {
  public:
-  PackedProduct(const Product& product, const MatmulCode& code, ProductMemory (*memory)(const Memory&))
+  PackedProduct(const Product& product, const MachineFacts& facts, const MatmulCode& code,
+                ProductMemory (*memory)(const Memory&))
       : product_(product),
         code_(code),
-        cut_(choose_cut(product, code)),
+        cut_(choose_cut(product, facts, code)),
         threads_(useful_threads(product.rows * product.columns * product.depth, cut_.count(), product.threads)),
         memory_(memory),
         pack_panels_(choose_pack_panels()),
@@ -132,13 +144,16 @@ class PackedProduct final : public Kernel {
   };
 
   // A thread's workspace: packed panels, a packed strip of rows, sums.
-  std::int64_t panel_bytes() const { return cut_.groups * sum_row_bytes; }
+  /// A line more for each half that lies apart: those of neighbours would fall into the same sets of the caches.
+  std::int64_t panel_bytes() const { return cut_.groups * sum_row_bytes + (halves_apart() ? 2 * line_bytes : 0); }
+  bool halves_apart() const { return code_.packed_width < micro::panel_width; }
   /// One line more than the items: rows that lie a multiple of 4 KiB apart fall into one set of the first cache.
-  std::int64_t row_bytes() const { return cut_.groups * item_bytes + line_bytes; }
+  std::int64_t row_bytes() const { return cut_.groups * item_bytes * rows_interleaved() + line_bytes; }
+  std::int64_t rows_interleaved() const { return halves_apart() ? micro::avx2_rows : 1; }
   bool one_chunk() const { return cut_.groups * code_.group >= product_.depth; }
   std::int64_t panel_sums_bytes() const { return (one_chunk() ? code_.block_rows : cut_.rows) * sum_row_bytes; }
   std::int64_t packed_bytes() const {
-    return cut_.panels * (panel_bytes() + panel_sums_bytes()) + cut_.strip * row_bytes();
+    return cut_.panels * (panel_bytes() + panel_sums_bytes()) + ceil_div(cut_.strip, rows_interleaved()) * row_bytes();
   }
   /// Behind all that, of a held weight: a stretch of it in f32, and what it takes to make that.
   std::int64_t stretch_bytes() const { return cut_.panels * cut_.groups * code_.group * sum_row_bytes; }
@@ -173,13 +188,18 @@ class PackedProduct final : public Kernel {
     a.data = task.tensors.a;
     for (std::int64_t row = task.first_row; row < task.end_row; row += cut_.strip) {
       const Stretch stretch = {row, std::min(cut_.strip, task.end_row - row), k, k_count};
-      pack_rows_(a, stretch, {task.rows, code_.operand, row_bytes()});
+      pack_rows_(
+          a, stretch,
+          {.data = task.rows, .operand = code_.operand, .row_bytes = row_bytes(), .interleaved = rows_interleaved()});
       for (std::int64_t done = 0; done < stretch.count; done += code_.block_rows) multiply_block(task, stretch, done);
     }
   }
 
   void pack_b(const Task& task, const Stretch& stretch) const {
-    const Packed packed = {task.panels, code_.operand, panel_bytes()};
+    const Packed packed = {.data = task.panels,
+                           .operand = code_.operand,
+                           .row_bytes = panel_bytes() * code_.packed_width / micro::panel_width,
+                           .width = code_.packed_width};
     Factor b = product_.b;
     b.data = task.tensors.b;
     if (!product_.held) return pack_panels_(b, stretch, packed);
@@ -203,10 +223,11 @@ class PackedProduct final : public Kernel {
     const std::int64_t row = strip.first + done;
     const bool last = strip.k + strip.k_count >= product_.depth;
     micro::Block block;
-    block.a = task.rows + done * row_bytes();
+    block.a = task.rows + done / rows_interleaved() * row_bytes();
     block.a_stride = row_bytes();
     block.groups = std::max<std::int64_t>(ceil_div(strip.k_count, code_.group), 1);
     block.sums = strip.k == 0 ? micro::Sums::start : micro::Sums::go_on;
+    block.half_stride = panel_bytes() / 2;
     for (std::int64_t panel = 0; panel < task.panel_count; ++panel) {
       block.panel = task.panels + panel * panel_bytes();
       block.c = task.sums + panel * panel_sums_bytes() + (one_chunk() ? 0 : row - task.first_row) * sum_row_bytes;
@@ -242,7 +263,7 @@ class PackedProduct final : public Kernel {
 Prepared prepare_product(const Product& product, const MachineFacts& facts, const MatmulCode& code,
                          ProductMemory (*memory)(const Memory& memory)) {
   choose_vector_target(facts);
-  auto kernel = std::make_unique<PackedProduct>(product, code, memory);
+  auto kernel = std::make_unique<PackedProduct>(product, facts, code, memory);
   Prepared prepared;
   prepared.workspace_bytes = kernel->workspace_bytes();
   prepared.kernel = std::move(kernel);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/random.h"
 #include "hardware/machine.h"
 #include "kernels/cpu/matmul_codes.h"
@@ -88,6 +90,8 @@ void expect_all_exact(const MatmulCode& code) {
       expect_exact({13, 33, 7, a, b}, code);
       expect_exact({50, 70, 1031, a, b}, code);
       expect_exact({300, 40, 64, a, b}, code);
+      expect_exact({192, 64, 512, a, b}, code);
+      expect_exact({101, 17, 260, a, b}, code);
       expect_exact({5, 9, 0, a, b}, code);
     }
   }
@@ -97,7 +101,64 @@ TEST(Product, IsExactInF32) {
   const MachineFacts facts = read_machine_facts();
   if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
   expect_all_exact(codes::f32_avx2());
+  expect_all_exact(codes::f32_strips_avx2());
   if (facts.isa.avx512) expect_all_exact(codes::f32());
+}
+
+Tensor fractions(Shape shape, std::uint64_t stream) {
+  Tensor made(DType::f32, std::move(shape));
+  Random random(5, stream);
+  for (std::int64_t i = 0; i < made.count(); ++i)
+    made.as<float>()[i] = static_cast<float>(random.next_uniform()) - 0.5F;
+  return made;
+}
+
+/// y = a b on that many threads.
+Tensor product_of(const Tensor& a, const Tensor& b, const ProductCase& c, const MatmulCode& code, int threads) {
+  const Product product = {.rows = c.rows,
+                           .columns = c.columns,
+                           .depth = c.depth,
+                           .a = factor_over(a, c.a),
+                           .b = factor_over(b, c.b),
+                           .bias = DType::f32,
+                           .onto = {},
+                           .y = {nullptr, DType::f32, c.columns * 4},
+                           .threads = threads};
+  const auto without_onto = [](const Memory& m) -> ProductMemory {
+    return {m.in<std::byte>(0), m.in<std::byte>(1), nullptr, nullptr, m.out<std::byte>(0), m.workspace};
+  };
+  const Prepared prepared = prepare_product(product, read_machine_facts(), code, without_onto);
+  const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
+  Tensor y(DType::f32, {c.rows, c.columns});
+  const std::byte* const inputs[] = {a.data(), b.data()};
+  std::byte* const outputs[] = {y.data()};
+  prepared.kernel->run({.inputs = inputs, .outputs = outputs, .workspace = workspace.get()});
+  return y;
+}
+
+/// What makes a training's bits depend on neither threads nor on how a product is cut for this machine's caches.
+TEST(Product, AddsInTheOrderOfKWhateverItsCut) {
+  const MachineFacts facts = read_machine_facts();
+  if (!facts.isa.avx2) GTEST_SKIP() << "no AVX2 here";
+  constexpr auto strided = Factor::Order::k_strided;
+  constexpr auto contiguous = Factor::Order::k_contiguous;
+  for (const ProductCase& c : {ProductCase{205, 83, 1000, contiguous, contiguous},
+                               {205, 83, 1000, contiguous, strided},
+                               {205, 83, 1000, strided, strided},
+                               {7, 40, 300, strided, contiguous}}) {
+    const Tensor a = fractions(shape_of(c.a, c.rows, c.depth), 0);
+    const Tensor b = fractions(shape_of(c.b, c.columns, c.depth), 1);
+    const Tensor strips = product_of(a, b, c, codes::f32_strips_avx2(), 1);
+    const Tensor blocks = product_of(a, b, c, codes::f32_avx2(), 3);
+    for (std::int64_t row = 0; row < c.rows; ++row) {
+      for (std::int64_t column = 0; column < c.columns; ++column) {
+        float sum = 0;
+        for (std::int64_t k = 0; k < c.depth; ++k) sum = std::fma(value(a, c.a, row, k), value(b, c.b, column, k), sum);
+        ASSERT_EQ(strips.as<float>()[row * c.columns + column], sum) << row << ", " << column;
+        ASSERT_EQ(blocks.as<float>()[row * c.columns + column], sum) << row << ", " << column;
+      }
+    }
+  }
 }
 
 TEST(Product, IsExactInBf16DotProducts) {
@@ -130,6 +191,7 @@ TEST(Product, NeedsLittleMemoryWhateverItsShape) {
                                .y = {nullptr, DType::f32, 0},
                                .threads = 2};
       EXPECT_LE(prepare_product(product, facts, codes::f32(), places).workspace_bytes, 4U << 20U);
+      EXPECT_LE(prepare_product(product, facts, codes::f32_strips_avx2(), places).workspace_bytes, 4U << 20U);
     }
   }
 }

@@ -107,8 +107,8 @@ Offer bf16_product(const Call& call, const MachineFacts& facts, const MatmulCode
 /// "avx512 f32" or "avx512 f32 from bf16": what is multiplied, and what it was stored in or rounded to.
 MatmulCode f32_code(const Product& product, const MachineFacts& facts) {
   const DType from = product.b.rounded;
-  if (from == DType::f32) return facts.isa.avx512 ? codes::f32() : codes::f32_avx2();
-  return facts.isa.avx512 ? codes::f32_from(from) : codes::f32_from_avx2(from);
+  if (!facts.isa.avx512) return codes::f32_strips_avx2(from);
+  return from == DType::f32 ? codes::f32() : codes::f32_from(from);
 }
 
 }  // namespace

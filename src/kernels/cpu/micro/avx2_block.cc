@@ -30,6 +30,57 @@ struct F32OfAvx2 {
   static Vector multiply_add(Vector sums, Vector a, Vector weights) { return _mm256_fmadd_ps(a, weights, sums); }
 };
 
+/// `rows` x 16 sums: rows of a interleaved, half a panel, sums in rows of 32.
+template <int rows>
+inline void multiply_interleaved(const float* a, const float* half, float* c, const Block& block) {
+  constexpr int lanes = 8;
+  constexpr int groups_together = 4;
+  __m256 sums[rows][2];
+#pragma GCC unroll 6
+  for (int row = 0; row < rows; ++row) {
+    const float* const before = c + row * panel_width;
+    sums[row][0] = block.sums == Sums::start ? _mm256_setzero_ps() : _mm256_load_ps(before);
+    sums[row][1] = block.sums == Sums::start ? _mm256_setzero_ps() : _mm256_load_ps(before + lanes);
+  }
+  const auto multiply_groups = [&]<int count>() __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int group = 0; group < count; ++group) {
+      const __m256 left = _mm256_load_ps(half + group * 2 * lanes);
+      const __m256 right = _mm256_load_ps(half + group * 2 * lanes + lanes);
+#pragma GCC unroll 6
+      for (int row = 0; row < rows; ++row) {
+        const __m256 value = _mm256_broadcast_ss(a + group * avx2_rows + row);
+        sums[row][0] = _mm256_fmadd_ps(value, left, sums[row][0]);
+        sums[row][1] = _mm256_fmadd_ps(value, right, sums[row][1]);
+      }
+    }
+    a += count * avx2_rows;
+    half += count * 2 * lanes;
+  };
+  for (std::int64_t turn = block.groups / groups_together; turn > 0; --turn)
+    multiply_groups.template operator()<groups_together>();
+  for (std::int64_t left = block.groups % groups_together; left > 0; --left) multiply_groups.template operator()<1>();
+#pragma GCC unroll 6
+  for (int row = 0; row < rows; ++row) {
+    _mm256_store_ps(c + row * panel_width, sums[row][0]);
+    _mm256_store_ps(c + row * panel_width + lanes, sums[row][1]);
+  }
+}
+
+template <int rows>
+void multiply_interleaved_up_to(const float* a, const float* half, float* c, const Block& block, int count) {
+  if constexpr (rows > 1) {
+    if (count < rows) return multiply_interleaved_up_to<rows - 1>(a, half, c, block, count);
+  }
+  multiply_interleaved<rows>(a, half, c, block);
+}
+
+/// What the next rows add to: of a strip, sums lie beyond the first cache.
+inline void fetch_sums(const float* c) {
+  for (int row = 0; row < avx2_rows; ++row)
+    _mm_prefetch(reinterpret_cast<const char*>(c + row * panel_width), _MM_HINT_T0);
+}
+
 /// 8 f32 from 16-byte halves: f16 by the conversion instruction.
 inline __m256 from_f16(const std::byte* data) {
   return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(data)));
@@ -66,6 +117,19 @@ inline void bytes_to_f32(const std::byte* panel, std::int64_t groups, std::byte*
 
 void multiply_f32_avx2(const Block& block, int rows) {
   multiply_halves_up_to<F32OfAvx2, avx2_rows>(block, rows);
+}
+
+void multiply_f32_strip_avx2(const Block& block, int rows) {
+  for (int half = 0; half < 2; ++half) {
+    float* c = floats(block.c) + half * panel_width / 2;
+    for (int done = 0; done < rows; done += avx2_rows, c += avx2_rows * panel_width) {
+      const bool is_last = done + avx2_rows >= rows;
+      if (block.sums == Sums::go_on && !is_last) fetch_sums(c + avx2_rows * panel_width);
+      multiply_interleaved_up_to<avx2_rows>(floats(block.a + done / avx2_rows * block.a_stride),
+                                            floats(block.panel + half * block.half_stride), c, block,
+                                            is_last ? rows - done : avx2_rows);
+    }
+  }
 }
 
 void f16_to_f32_avx2(const std::byte* panel, std::int64_t groups, std::byte* wide) {

@@ -43,6 +43,7 @@ struct Block {
   std::byte* c = nullptr;  ///< f32, or s32 for 8-bit operands; rows of 32, one behind the other, 64-byte aligned
   Sums sums = Sums::start;
   Ahead ahead = {};
+  std::int64_t half_stride = 0;  ///< bytes; of panels whose halves lie apart
 };
 
 using Multiply = void (*)(const Block& block, int rows);
@@ -61,6 +62,12 @@ void multiply_s8_tiles(const Block& block, int rows);    ///< AMX-INT8: tdpbssd,
 /// AVX2 with FMA. rows <= avx2_rows
 constexpr int avx2_rows = 6;
 void multiply_f32_avx2(const Block& block, int rows);
+/// The same sums of factors that are packed for it. Rows of a lie interleaved: one group of avx2_rows rows behind the
+/// other, and the next rows a_stride bytes on. The panel's halves of 16 outputs lie half_stride bytes apart, in groups
+/// of 64 bytes. So each is one stream, and while half a panel stays in the first cache (256 groups take 16 KiB of it)
+/// all rows pass by. rows <= avx2_strip_rows
+constexpr int avx2_strip_rows = 96;
+void multiply_f32_strip_avx2(const Block& block, int rows);
 
 /// AVX2: vpmaddubsw and vpmaddwd, both signed and neither -128. rows <= avx2_rows_s8
 constexpr int avx2_rows_s8 = 4;
