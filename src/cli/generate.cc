@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/error.h"
 #include "base/json.h"
@@ -62,6 +63,7 @@ Json json_of(const Generated& result) {
   json["prompt_tokens"] = result.prompt_tokens;
   json["prefill_ms"] = result.generation.prefill_ms;
   json["token_ms"] = result.generation.token_ms;
+  json["interrupted"] = result.generation.is_interrupted;
   json["precision"] = result.precision;
   json["cache_bytes"] = result.cache_bytes;
   json["peak_bytes"] = result.peak_bytes;
@@ -73,8 +75,8 @@ std::string rates(const Generated& result) {
   const Generation& g = result.generation;
   const auto prompt = std::accumulate(result.prompt_tokens.begin(), result.prompt_tokens.end(), std::int64_t{0});
   const auto is_empty = [](const auto& row) { return row.empty(); };
-  if (g.is_interrupted && std::all_of(g.sequences.begin(), g.sequences.end(), is_empty))
-    return fmt::format("{}: interrupted before the prompt was read, nothing was timed", result.precision);
+  if (g.is_interrupted && std::any_of(g.sequences.begin(), g.sequences.end(), is_empty))
+    return fmt::format("{}: interrupted before all of the prompt was read, nothing was timed", result.precision);
   std::string line = fmt::format("{}: {} tokens of prompt in {:.4g} ms, {:.4g} tokens/s", result.precision, prompt,
                                  g.prefill_ms, 1e3 * static_cast<double>(prompt) / g.prefill_ms);
   std::int64_t later = -std::ssize(g.sequences);
@@ -97,25 +99,46 @@ void print_rows(const Generated& result) {
   }
 }
 
+/// Text on standard output as it comes. Where that takes no more, a file that is asked for is written none the less:
+/// generation goes on for it.
+class StreamedText {
+ public:
+  explicit StreamedText(const std::filesystem::path& file) : has_file_(!file.empty()) {}
+
+  void add(const std::string& text) {
+    if (fault_) return;
+    try {
+      print(text);
+    } catch (const Error& e) {
+      if (!has_file_) throw;
+      fault_ = e;
+    }
+  }
+  /// The end of its last line. Throws what went wrong before.
+  void finish() {
+    if (fault_) throw *fault_;
+    print("\n");
+  }
+
+ private:
+  const bool has_file_;
+  std::optional<Error> fault_;
+};
+
 int run_generate(const GenerateCommand& options) {
   const bool is_alone = options.json != standard_output_path;
   const bool streams =
       is_alone && options.request.prompts.tokens_file.empty() && options.request.prompts.texts.size() < 2;
+  StreamedText stream(options.json);
   GenerateCallbacks callbacks;
   callbacks.interrupted = &watch_interrupts();
-  if (streams) callbacks.text = [](std::int64_t, const std::string& text) { print(text); };
+  if (streams) callbacks.text = [&](std::int64_t, const std::string& text) { stream.add(text); };
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   GenerateRequest request = options.request;
   request.logprobs = options.json.empty() ? Logprobs::left_out : Logprobs::kept;
   const Generated result = generate_text(request, facts, callbacks);
-  deliver(
-      [&] {
-        if (streams)
-          print("\n");
-        else
-          print_rows(result);
-      },
-      {{options.json, [&] { return json_of(result).dump() + "\n"; }}});
+  deliver([&] { streams ? stream.finish() : print_rows(result); },
+          {{options.json, [&] { return json_of(result).dump() + "\n"; }}});
   tell(rates(result) + "\n");
   return static_cast<int>(result.generation.is_interrupted ? ExitCode::interrupted : ExitCode::ok);
 }

@@ -15,6 +15,8 @@ class Rows {
  public:
   Rows(Session& session, const GenerationOptions& options) : session_(session), options_(options) {
     const std::size_t rows = options.prompts.size();
+    chosen_.reserve(rows);
+    random_.reserve(rows);
     ASSAY_ASSERT(static_cast<std::int64_t>(rows) == session.batch());
     result_.sequences.resize(rows);
     result_.logprobs.resize(rows);
@@ -26,10 +28,12 @@ class Rows {
     const double start = now_s();
     for (std::int64_t first = 0; first < longest_prompt() && !is_stopped(); first += chunk()) read_prompts(first);
     result_.prefill_ms = (now_s() - start) * ms;
+    tell_chosen();
     while (!all_ended() && !is_stopped()) {
       const double before = now_s();
       add_an_id();
       result_.token_ms.push_back((now_s() - before) * ms);
+      tell_chosen();
     }
     return std::move(result_);
   }
@@ -114,15 +118,29 @@ class Rows {
     const std::int32_t id = choose_token(logits_, options_.sampling, random_[row]);
     result_.sequences[row].push_back(id);
     if (options_.logprobs == Logprobs::kept) result_.logprobs[row].push_back(log_probability(logits_, id));
-    if (options_.told) options_.told(static_cast<std::int64_t>(row), id);
+    chosen_.push_back({static_cast<std::int64_t>(row), id});
   }
+
+  /// Whoever is told may take its time, a terminal that somebody reads: no token's time has it in it.
+  void tell_chosen() {
+    for (const Chosen& one : chosen_) {
+      if (options_.told) options_.told(one.row, one.id);
+    }
+    chosen_.clear();
+  }
+
+  struct Chosen {
+    std::int64_t row = 0;
+    std::int32_t id = 0;
+  };
 
   Session& session_;
   const GenerationOptions& options_;
   Generation result_;
   std::vector<Random> random_;
   std::vector<float> logits_;
-  NewTokens next_;  ///< Its memory serves every token.
+  std::vector<Chosen> chosen_;  ///< And not told yet.
+  NewTokens next_;              ///< Its memory serves every token.
 };
 
 }  // namespace

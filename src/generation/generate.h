@@ -20,7 +20,7 @@ struct GenerationOptions {
   std::uint64_t seed = 1;    ///< Each row draws from a stream of its own.
   std::int64_t chunk = 512;  ///< The most ids of a prompt in one run.
   InterruptFlag interrupted = nullptr;
-  /// Told each id as it is chosen; may be empty.
+  /// Told each id once the run that chose it was timed; may be empty.
   std::function<void(std::int64_t row, std::int32_t id)> told = nullptr;
 };
 
@@ -28,7 +28,7 @@ struct Generation {
   std::vector<std::vector<std::int32_t>> sequences;  ///< New ids of each row, that at which it ended included.
   std::vector<std::vector<double>> logprobs;         ///< log_probability of each, where they are kept.
   double prefill_ms = 0;                             ///< Prompts, up to the choice of each row's first id.
-  std::vector<double> token_ms;                      ///< Each later run, with its choices.
+  std::vector<double> token_ms;                      ///< Each later run, with its choices, without what is told.
   bool is_interrupted = false;
 };
 

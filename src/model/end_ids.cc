@@ -21,14 +21,23 @@ std::int32_t checked_id(const Json& value, const std::string& file) {
   return value.get<std::int32_t>();
 }
 
+/// Of a configuration, else of the part of it that reads text; null where neither says them.
+Json end_entry(const Json& config) {
+  if (config.contains(end_key) && !config[end_key].is_null()) return config[end_key];
+  constexpr const char* text_key = "text_config";
+  return config.contains(text_key) && config[text_key].is_object() ? config[text_key].value(end_key, Json()) : Json();
+}
+
 /// Absent where the file is, or has no such entry.
 std::optional<std::vector<std::int32_t>> ids_in(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return std::nullopt;
   const Json json = parse_json(read_file(file), file.string());
-  if (!json.is_object() || !json.contains(end_key) || json[end_key].is_null()) return std::nullopt;
-  const Json& value = json[end_key];
+  if (!json.is_object()) fail_user("{}: is no object", file.string());
+  const Json value = end_entry(json);
+  if (value.is_null()) return std::nullopt;
   if (!value.is_array()) return std::vector<std::int32_t>{checked_id(value, file.string())};
   std::vector<std::int32_t> ids;
+  ids.reserve(value.size());
   for (const Json& one : value) ids.push_back(checked_id(one, file.string()));
   return ids;
 }

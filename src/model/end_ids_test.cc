@@ -35,6 +35,15 @@ TEST_F(EndIds, ComeFromTheGenerationsConfigurationFirst) {
   EXPECT_EQ(end_ids(folder_), Ids{2});
 }
 
+TEST_F(EndIds, AModelOfImagesHasThemBesideItsText) {
+  write("config.json", R"({"model_type": "gemma3", "text_config": {"eos_token_id": [4, 5]}})");
+  EXPECT_EQ(end_ids(folder_), (Ids{4, 5}));
+  write("config.json", R"({"model_type": "gemma3", "eos_token_id": 6, "text_config": {"eos_token_id": [4, 5]}})");
+  EXPECT_EQ(end_ids(folder_), Ids{6});
+  write("config.json", R"({"model_type": "gemma3", "eos_token_id": null, "text_config": {}})");
+  EXPECT_EQ(end_ids(folder_), Ids());
+}
+
 TEST_F(EndIds, WhatIsNoIdIsNamedWithItsFile) {
   write("generation_config.json", R"({"eos_token_id": [7, "x"]})");
   try {
@@ -44,6 +53,8 @@ TEST_F(EndIds, WhatIsNoIdIsNamedWithItsFile) {
     EXPECT_EQ(error.what(),
               (folder_ / "generation_config.json").string() + ": 'eos_token_id' holds something else than a token id");
   }
+  write("generation_config.json", "[]");
+  EXPECT_THROW(end_ids(folder_), Error);
 }
 
 }  // namespace

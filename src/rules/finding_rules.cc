@@ -310,8 +310,7 @@ Judgement says_advice(const Cell& cell, const Record& first) {
   if (cell.measured.size() < 2 || not_finite_baseline(cell) != nullptr) return {};
   if (is_of_program(first.setting.mode)) return {};  // Commands are no precisions to choose from.
   const bool generates = is_of_generation(first.setting.mode);
-  std::string text = generates ? fmt::format("For {} at batch {} and depth {} take {}", name(first.setting.mode),
-                                             first.setting.batch, first.setting.depth.value_or(0), for_latency(cell))
+  std::string text = generates ? fmt::format("For {} take {}", generation_cell_words(first.setting), for_latency(cell))
                                : fmt::format("At batch {} and {} tokens take {}", first.setting.batch,
                                              first.setting.seq, for_latency(cell));
   for (const std::string& part : {for_quality(cell), for_size(cell)}) {

@@ -78,6 +78,8 @@ bool is_tie(const Record& a, const Record& b);
 std::string ratio_words(const Record& a, const Record& b);
 /// " at 1 x 128", " in phase load", "" of a whole program: which cell of its model the row is in.
 std::string at_shape(const Record& row);
+/// "decode at batch 1, depth 0, a prompt of 512 and 128 new tokens": what no other cell of generation is called.
+std::string generation_cell_words(const Setting& setting);
 
 inline std::string percent(double share) {
   return format_significant(100 * share) + " %";

@@ -417,11 +417,14 @@ std::string ratio_words(const Record& a, const Record& b) {
                      format_significant(paired->interval->high));
 }
 
+std::string generation_cell_words(const Setting& setting) {
+  return fmt::format("{} at batch {}, depth {}, a prompt of {} and {} new tokens", name(setting.mode), setting.batch,
+                     setting.depth.value_or(0), setting.prompt_tokens.value_or(0), setting.new_tokens.value_or(0));
+}
+
 std::string at_shape(const Record& row) {
   if (is_of_program(row.setting.mode)) return row.setting.phase ? " in phase " + *row.setting.phase : "";
-  if (is_of_generation(row.setting.mode))
-    return fmt::format(" in {} at batch {}, depth {}", name(row.setting.mode), row.setting.batch,
-                       row.setting.depth.value_or(0));
+  if (is_of_generation(row.setting.mode)) return " in " + generation_cell_words(row.setting);
   return fmt::format(" at {} x {}", row.setting.batch, row.setting.seq);
 }
 

@@ -129,23 +129,58 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, Specials specia
   return decode_tokens({}, std::move(parts));
 }
 
-std::string TextStream::add(std::int32_t id) {
-  ids_.push_back(id);
-  const std::string text = tokenizer_.decode(ids_, specials_);
-  if (text.size() <= prefix_.size() || text.ends_with("\uFFFD") || !text.starts_with(prefix_)) return {};
-  std::string told = text.substr(prefix_.size());
+namespace {
+
+constexpr std::string_view replacement_character = "\uFFFD";
+
+/// What has begun as a character and never ended is held back for so many ids; a character has four bytes at most.
+constexpr std::size_t most_held = 16;
+
+/// Bytes that later ones change no more: of what is broken, only the last may still become a character.
+std::size_t certain_bytes(std::string_view text) {
+  return text.size() - (text.ends_with(replacement_character) ? replacement_character.size() : 0);
+}
+
+}  // namespace
+
+/// The text of the ids, which what was told of them begins. Where a decoder judges their bytes otherwise now that more
+/// came, what was told stands, and the text is that of those behind.
+std::string TextStream::text_of_ids() {
+  std::string text = tokenizer_.decode(ids_, specials_);
+  if (text.starts_with(prefix_)) return text;
+  forget_told();
+  prefix_.clear();
+  return tokenizer_.decode(ids_, specials_);
+}
+
+void TextStream::forget_told() {
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<std::ptrdiff_t>(told_));
+  told_ = 0;
+}
+
+std::string TextStream::add(std::int32_t id) {
+  const bool is_skipped = specials_ == Specials::skip && tokenizer_.special.contains(id);
+  if (is_skipped || !tokenizer_.tokens.contains(id)) return {};
+  ids_.push_back(id);
+  const std::string text = text_of_ids();
+  const std::size_t certain = certain_bytes(text);
+  const bool says_all = certain == text.size() && certain > prefix_.size();
+  if (!says_all && ids_.size() - told_ < most_held) return {};
+  std::string told = certain > prefix_.size() ? text.substr(prefix_.size(), certain - prefix_.size()) : "";
+  forget_told();
   told_ = ids_.size();
   prefix_ = tokenizer_.decode(ids_, specials_);
+  prefix_.resize(certain_bytes(prefix_));
   return told;
 }
 
 std::string TextStream::finish() {
-  const std::string text = tokenizer_.decode(ids_, specials_);
+  const std::string text = text_of_ids();
+  std::string rest = text.substr(prefix_.size());
   ids_.clear();
   told_ = 0;
-  const std::string prefix = std::exchange(prefix_, {});
-  return text.starts_with(prefix) ? text.substr(prefix.size()) : std::string();
+  prefix_.clear();
+  return rest;
 }
 
 TokenizerKind Tokenizer::kind() const {

@@ -72,7 +72,9 @@ struct Tokenizer {
   TokenizerKind kind() const;
 };
 
-/// The text of ids that come one by one: holds back what is not yet a whole character.
+/// The text of ids that come one by one: holds back what is not yet a whole character. Together it is what decode()
+/// says of all ids, but where later ids change what was told: a decoder that joins bytes replaces whole characters too
+/// where a broken one stands beside them. An id takes a time that does not grow with those before it.
 class TextStream {
  public:
   explicit TextStream(const Tokenizer& tokenizer, Specials specials = Specials::skip)
@@ -83,11 +85,14 @@ class TextStream {
   std::string finish();
 
  private:
+  std::string text_of_ids();
+  void forget_told();
+
   const Tokenizer& tokenizer_;
   Specials specials_;
   std::vector<std::int32_t> ids_;  ///< Those that the text of the next one may depend on.
   std::size_t told_ = 0;           ///< The first so many of them were told.
-  std::string prefix_;             ///< Their text.
+  std::string prefix_;             ///< What was told of these.
 };
 
 /// The tokenizer of a checkpoint: a GGUF file, a tokenizer.json, or a folder with tokenizer.json, else vocab.json and

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/json.h"
+#include "base/random.h"
 #include "formats/testing.h"
 #include "text/corpus.h"
 
@@ -126,6 +127,51 @@ TEST(Tokenizers, TextThatComesInPartsIsWholeCharacters) {
   EXPECT_EQ(stream.add(7), "") << "a special token";
   EXPECT_EQ(stream.add(5), "");
   EXPECT_EQ(stream.finish(), "\uFFFD");
+}
+
+/// Ids of random tokens and broken bytes, long stretches of one kind among them.
+std::vector<std::int32_t> random_stream(Random& random, std::int64_t largest_id) {
+  std::vector<std::int32_t> ids;
+  while (ids.size() < 200) {
+    const auto id = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(largest_id) + 2));
+    ids.insert(ids.end(), random.below(5) == 0 ? 30 : 1, id);
+  }
+  return ids;
+}
+
+TEST(Tokenizers, TextInPartsIsThatOfAllIdsHoweverLongItStaysBroken) {
+  Json file = bpe_file();
+  file["decoder"] = {{"type", "ByteLevel"}};
+  for (const char* letter : {"\u00C3", "\u00A9", "\u00E2", "\u0124", "\u00AC"})  // bytes C3, A9, E2, 82, AC
+    file["model"]["vocab"][letter] = file["model"]["vocab"].size();
+  file["added_tokens"][0]["id"] = 10;
+  const Tokenizer tokenizer = parse_tokenizer_json(file.dump(), "T");
+  Random random(3, 0);
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<std::int32_t> ids = random_stream(random, tokenizer.largest_id);
+    TextStream stream(tokenizer);
+    std::string told;
+    for (const std::int32_t id : ids) told += stream.add(id);
+    EXPECT_EQ(told + stream.finish(), tokenizer.decode(ids));
+  }
+}
+
+TEST(Tokenizers, TextGoesOnBehindBytesThatSpoilWhatWasTold) {
+  Json file = bpe_file();
+  file["decoder"] = {{"type", "ByteFallback"}};
+  const auto first = static_cast<std::int32_t>(file["model"]["vocab"].size());
+  for (const char* byte : {"<0xE2>", "<0x82>", "<0xAC>", "<0xFF>"})
+    file["model"]["vocab"][byte] = file["model"]["vocab"].size();
+  file["added_tokens"][0]["id"] = first + 4;
+  const Tokenizer tokenizer = parse_tokenizer_json(file.dump(), "T");
+  TextStream stream(tokenizer);
+  EXPECT_EQ(stream.add(first), "");
+  EXPECT_EQ(stream.add(first + 1), "");
+  EXPECT_EQ(stream.add(first + 2), "\u20AC");
+  EXPECT_EQ(stream.add(first + 3), "") << "with it, all four bytes are broken";
+  EXPECT_EQ(stream.add(3), "\uFFFDab");
+  EXPECT_EQ(stream.add(3), "ab");
+  EXPECT_EQ(stream.finish(), "");
 }
 
 TEST(Tokenizers, HostileFilesAreRefusedInOneLine) {

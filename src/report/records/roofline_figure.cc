@@ -72,6 +72,13 @@ Figure::Series line_of(const Roof& roof, const std::vector<Work>& works, const s
                      {.x = high * 2, .y = roof.gflops}}};
 }
 
+std::string cell_words(const Setting& setting) {
+  const std::string shape = fmt::format("{} x {}", setting.batch, setting.seq);
+  if (!is_of_generation(setting.mode)) return shape;
+  return fmt::format("{}, {}, depth {}, prompt {}, {} new", shape, name(setting.mode), setting.depth.value_or(0),
+                     setting.prompt_tokens.value_or(0), setting.new_tokens.value_or(0));
+}
+
 std::string why_no_roofline(const std::vector<Work>& works, const Roof& roof) {
   if (roof.gflops <= 0 || roof.bytes_per_s <= 0) return "this machine's peak and bandwidth were not measured";
   return works.empty() ? "the ledger holds no FLOPs and bytes of single operations" : "";
@@ -85,8 +92,7 @@ Figure roofline_figure(const Record& record) {
                      record.evidence.bandwidth_bytes_per_s.value_or(0)};
   Figure figure{.kind = FigureKind::scatter,
                 .key = "roofline",
-                .caption = fmt::format("Roofline: {}, {} x {}", record.setting.precision, record.setting.batch,
-                                       record.setting.seq),
+                .caption = fmt::format("Roofline: {}, {}", record.setting.precision, cell_words(record.setting)),
                 .reason = why_no_roofline(works, roof),
                 .x = {.title = "arithmetic intensity", .unit = "FLOP/B", .scale = Figure::Scale::logarithmic},
                 .y = {.title = "GFLOP/s", .scale = Figure::Scale::logarithmic}};

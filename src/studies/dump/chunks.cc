@@ -44,9 +44,10 @@ void put_columns(const Tensor& piece, std::int64_t first, Tensor& whole) {
 }  // namespace
 
 CacheSize cache_for(std::span<const std::int64_t> chunks, const TokenBatch& tokens) {
-  const bool are_counts = std::all_of(chunks.begin(), chunks.end(), [](std::int64_t count) { return count > 0; });
-  const std::int64_t sum = std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0});
-  if (!are_counts || sum != tokens.seq)
+  // None larger than all together, so that their sum is one.
+  const bool are_counts =
+      std::all_of(chunks.begin(), chunks.end(), [&](std::int64_t count) { return count > 0 && count <= tokens.seq; });
+  if (!are_counts || std::accumulate(chunks.begin(), chunks.end(), std::int64_t{0}) != tokens.seq)
     fail_user("--chunks {}: pieces of at least one token each are needed, {} in all: the rows have so many",
               fmt::join(chunks, ","), tokens.seq);
   return {.capacity = tokens.seq, .chunk = *std::max_element(chunks.begin(), chunks.end())};

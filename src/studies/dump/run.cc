@@ -8,6 +8,7 @@
 #include "runtime/non_finite.h"
 #include "studies/dump/chunks.h"
 #include "studies/dump/gradients.h"
+#include "studies/shared/cached.h"
 
 namespace assay {
 namespace {
@@ -160,7 +161,10 @@ std::vector<std::string> dump(const DumpRequest& request, const MachineFacts& fa
   if (wants(request, "hidden")) engine.program.hidden = HiddenStates::kept;
   if (!batch.token_types.empty()) engine.program.token_types = TokenTypes::given;
   if (wants(request, "loss")) engine.program.logits = LogitRows::all;
-  if (!request.chunks.empty()) engine.cache = cache_for(request.chunks, batch);
+  if (!request.chunks.empty()) {
+    check_padding(batch, request.tokens.string());
+    engine.cache = cache_for(request.chunks, batch);
+  }
   const auto instance = make_instance(model, request.precision, engine, facts);
 
   Dumped dumped;

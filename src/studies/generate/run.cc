@@ -6,6 +6,7 @@
 #include "model/end_ids.h"
 #include "program/passes.h"
 #include "studies/generate/request.h"
+#include "studies/shared/cached.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -40,13 +41,16 @@ std::vector<std::vector<std::int32_t>> without_padding(const TokenBatch& batch, 
 /// Each text as what a user says, in the words of the model's template, which has the special tokens already.
 void make_conversations(const GenerateRequest& request, const Model& model, std::vector<std::string>& texts,
                         Tokenizer& tokenizer) {
+  const ChatTemplate chat = load_chat_template(*model.files);
   ChatOptions options;
   if (request.enable_thinking) options.variables.emplace_back("enable_thinking", *request.enable_thinking);
+  if (request.enable_thinking && chat.source.find("enable_thinking") == std::string::npos)
+    fail_user("--thinking: the chat template in {} asks for no enable_thinking; drop it", chat.name);
   for (std::string& text : texts) {
     ChatMessages messages = ChatMessages::array();
     if (!request.system.empty()) messages.push_back({{"role", "system"}, {"content", request.system}});
     messages.push_back({{"role", "user"}, {"content", text}});
-    text = chat_prompt(*model.files, messages, options);
+    text = render_chat(chat, messages, options);
   }
   tokenizer.prefix.clear();
   tokenizer.suffix.clear();
@@ -61,6 +65,7 @@ Prompts read_prompts(const GenerateRequest& request, const Model& model) {
     if (request.chat == Chat::on) fail_user("--chat: takes text, not the ids of --tokens");
     const TokenBatch batch = load_token_json(from.tokens_file);
     check_tokens(model, batch, from.tokens_file.string());
+    check_padding(batch, from.tokens_file.string());
     return {without_padding(batch, from.tokens_file.string()), std::nullopt};
   }
   Prompts prompts = {{}, prompt_tokenizer(model)};
@@ -100,28 +105,26 @@ void refuse_large_cache(const Instance& instance, std::int64_t rows, std::int64_
                     static_cast<double>(bytes), static_cast<double>(available));
 }
 
-/// New ids as they come, and the text of each row that is certain.
+/// The text of each row that is certain, as its ids come.
 class Texts {
  public:
   Texts(const Tokenizer& tokenizer, std::size_t rows, const GenerateCallbacks& callbacks) : callbacks_(callbacks) {
+    streams_.reserve(rows);
     for (std::size_t row = 0; row < rows; ++row) streams_.emplace_back(tokenizer);
-    texts_.resize(rows);
   }
   void add(std::int64_t row, std::int32_t id) { tell(row, streams_[static_cast<std::size_t>(row)].add(id)); }
-  std::vector<std::string> finish() {
-    for (std::size_t row = 0; row < texts_.size(); ++row) tell(static_cast<std::int64_t>(row), streams_[row].finish());
-    return std::move(texts_);
+  void finish() {
+    for (std::size_t row = 0; row < streams_.size(); ++row)
+      tell(static_cast<std::int64_t>(row), streams_[row].finish());
   }
 
  private:
   void tell(std::int64_t row, const std::string& text) {
-    texts_[static_cast<std::size_t>(row)] += text;
-    if (callbacks_.text && !text.empty()) callbacks_.text(row, text);
+    if (!text.empty()) callbacks_.text(row, text);
   }
 
   const GenerateCallbacks& callbacks_;
   std::vector<TextStream> streams_;
-  std::vector<std::string> texts_;
 };
 
 }  // namespace
@@ -150,13 +153,18 @@ Generated generate_text(const GenerateRequest& request, const MachineFacts& fact
   Session session(*instance, {.batch = rows, .capacity = engine.cache->capacity, .graphs = engine.graphs});
 
   std::optional<Texts> texts;
-  if (prompts.tokenizer) texts.emplace(*prompts.tokenizer, prompts.rows.size(), callbacks);
-  options.told = [&](std::int64_t row, std::int32_t id) {
-    if (texts) texts->add(row, id);
-  };
+  if (prompts.tokenizer && callbacks.text) {
+    texts.emplace(*prompts.tokenizer, prompts.rows.size(), callbacks);
+    options.told = [&](std::int64_t row, std::int32_t id) { texts->add(row, id); };
+  }
   Generated result;
   result.generation = generate(session, options);
-  if (texts) result.texts = texts->finish();
+  result.texts.reserve(prompts.rows.size());
+  result.prompt_tokens.reserve(prompts.rows.size());
+  if (texts) texts->finish();
+  for (const auto& ids : result.generation.sequences) {
+    if (prompts.tokenizer) result.texts.push_back(prompts.tokenizer->decode(ids));
+  }
   for (const auto& row : prompts.rows) result.prompt_tokens.push_back(std::ssize(row));
   result.cache_bytes = session.cache_bytes();
   result.peak_bytes =

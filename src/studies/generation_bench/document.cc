@@ -96,6 +96,7 @@ std::vector<PhaseColumn> naming_columns() {
            [](const PhaseRow& row) -> Table::Cell { return row.record->setting.batch; }},
           setting_column("depth", &Setting::depth),
           setting_column("prompt_tokens", &Setting::prompt_tokens),
+          setting_column("new_tokens", &Setting::new_tokens),
           {{.key = "precision", .role = label},
            [](const PhaseRow& row) -> Table::Cell { return row_name(row.record->setting); }}};
 }

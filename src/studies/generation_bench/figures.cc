@@ -22,6 +22,11 @@ namespace {
 
 using Measured = std::vector<const Record*>;
 
+/// The rest of a cell: what differs between lines and boxes of one model, precision, batch and depth.
+std::string tokens_words(const Setting& setting) {
+  return fmt::format("prompt {}, {} new", setting.prompt_tokens.value_or(0), setting.new_tokens.value_or(0));
+}
+
 /// A line for each model, phase, precision and the other shape; what lies on x is told by `x`.
 Figure rate_figure(const Measured& rows, const char* key, const char* over, double (*x)(const Setting& setting),
                    std::string (*rest)(const Setting& setting)) {
@@ -34,14 +39,16 @@ Figure rate_figure(const Measured& rows, const char* key, const char* over, doub
   for (const Record* row : rows) {
     const Setting& setting = row->setting;
     if (!row->rates.tokens_per_s) continue;
-    const std::string line =
-        fmt::format("{} {}, {}, {}, prompt {}", shown_model_name(setting.model), name(setting.mode), row_name(setting),
-                    rest(setting), setting.prompt_tokens.value_or(0));
+    const std::string line = fmt::format("{} {}, {}, {}, {}", shown_model_name(setting.model), name(setting.mode),
+                                         row_name(setting), rest(setting), tokens_words(setting));
     auto series = std::find_if(figure.series.begin(), figure.series.end(),
                                [&](const Figure::Series& known) { return known.name == line; });
     if (series == figure.series.end()) series = figure.series.insert(series, {.name = line});
     series->points.push_back({.x = x(setting), .y = *row->rates.tokens_per_s});
   }
+  for (Figure::Series& series : figure.series)
+    std::stable_sort(series.points.begin(), series.points.end(),
+                     [](const Figure::Point& a, const Figure::Point& b) { return a.x < b.x; });
   return figure;
 }
 
@@ -56,9 +63,9 @@ Figure token_figure(const Measured& rows) {
     const std::int64_t a_round = row->setting.new_tokens.value_or(0);
     if (generation.raw_token_ms.empty() || a_round < 1) continue;
     const auto category = static_cast<double>(figure.x.categories.size());
-    figure.x.categories.push_back(fmt::format(
-        "{} {}, batch {}, depth {}, prompt {}", shown_model_name(row->setting.model), row_name(row->setting),
-        row->setting.batch, row->setting.depth.value_or(0), row->setting.prompt_tokens.value_or(0)));
+    figure.x.categories.push_back(fmt::format("{} {}, batch {}, depth {}, {}", shown_model_name(row->setting.model),
+                                              row_name(row->setting), row->setting.batch,
+                                              row->setting.depth.value_or(0), tokens_words(row->setting)));
     Figure::Series& series = figure.series.emplace_back(Figure::Series{.name = figure.x.categories.back()});
     for (std::size_t i = 0; i < generation.raw_token_ms.size(); ++i) {
       if (static_cast<std::int64_t>(i) % a_round >= generation.first_tokens.value_or(0))

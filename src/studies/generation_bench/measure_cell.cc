@@ -65,15 +65,21 @@ void set_both(const Hindrance& hindrance, std::size_t place, std::vector<Record>
   for (const std::size_t at : {place, place + 1}) set_outcome(hindrance, records[at].outcome);
 }
 
+/// A member that was to be measured, and was not begun with.
+void set_interrupted(std::size_t place, std::vector<Record>& records) {
+  for (const std::size_t at : {place, place + 1}) {
+    CellOutcome& outcome = records[at].outcome;
+    if (outcome.status != Status::ok) continue;
+    outcome.status = Status::interrupted;
+    outcome.reason = "interrupted before it had samples";
+  }
+}
+
 /// What the cell holds of each precision that can run in it.
 class GenerationCellRun {
  public:
   GenerationCellRun(BenchGroup& group, const GenerationCell& cell, std::vector<Record>& records)
-      : group_(group),
-        cell_(cell),
-        records_(records),
-        ids_(random_ids(group.model(), {cell.batch, cell.behind_prompt()},
-                        {group.request().model_options.seed, IdsFor::timing})) {}
+      : group_(group), cell_(cell), records_(records) {}
 
   void prepare() {
     std::int64_t taken = 0;
@@ -81,7 +87,10 @@ class GenerationCellRun {
     for (BenchGroup::Member& member : group_.members()) {
       const std::size_t place = records_.size();
       for (const Mode mode : {Mode::prefill, Mode::decode}) records_.push_back(blank_of(member.blank, cell_, mode));
-      if (is_set(group_.callbacks().interrupted)) continue;
+      if (is_set(group_.callbacks().interrupted)) {
+        set_interrupted(place, records_);
+        continue;
+      }
       if (member.instance) prepare_member(member, place, taken);
       if (!member.contender.engine.empty()) prepare_peer(member, place);
     }
@@ -153,14 +162,24 @@ class GenerationCellRun {
     return std::nullopt;
   }
 
+  /// Behind the plans, which say whether memory has room for so many rows.
+  void make_ids() {
+    if (ids_.empty())
+      ids_ = random_ids(group_.model(), {cell_.batch, cell_.behind_prompt()},
+                        {group_.request().model_options.seed, IdsFor::timing});
+  }
+
   void prepare_peer(const BenchGroup::Member& member, std::size_t place) {
     if (member.blank.outcome.status != Status::ok) return;
+    make_ids();
+    if (batches_.empty()) batches_.push_back({{cell_.batch, cell_.behind_prompt()}, ids_, {}, {}});
     auto one = std::make_unique<GeneratingPeer>(group_, member, cell_, place, batches_);
     if (one->prepare(records_)) peers_.push_back(std::move(one));
   }
 
   void prepare_member(BenchGroup::Member& member, std::size_t place, std::int64_t& taken) {
     Generating one{member, place};
+    bool is_ready = false;
     const auto hindrance = hindrance_of([&] {
       const double begin_s = now_s();
       const std::optional<std::int64_t> free_bytes = group_.free_bytes(taken);
@@ -173,11 +192,13 @@ class GenerationCellRun {
       for (const std::size_t at : {place, place + 1})
         record_plans(group_, *member.instance, cell_, *one.rows, records_[at]);
       if (is_left_out(place)) return;
-      one.rows->read_depth();
+      make_ids();
+      is_ready = one.rows->read_depth(group_.callbacks().interrupted);
       records_[place].latency.made().prepare_ms = (now_s() - begin_s) * 1e3;
     });
     if (hindrance) return set_both(*hindrance, place, records_);
     if (records_[place].outcome.status != Status::ok) return;
+    if (!is_ready) return set_interrupted(place, records_);
     taken += one.rows->session().cache_bytes() + one.rows->prefill_pieces().front().plan->own_bytes();
     generating_.push_back(std::move(one));
   }
@@ -219,8 +240,8 @@ class GenerationCellRun {
   BenchGroup& group_;
   const GenerationCell& cell_;
   std::vector<Record>& records_;
-  const std::vector<std::int32_t> ids_;  ///< (batch, depth + prompt)
-  const std::vector<QualityBatch> batches_ = {{{cell_.batch, cell_.behind_prompt()}, ids_, {}, {}}};
+  std::vector<std::int32_t> ids_;      ///< (batch, depth + prompt)
+  std::vector<QualityBatch> batches_;  ///< The same, of peers.
   std::vector<std::unique_ptr<GeneratingPeer>> peers_;
   std::vector<Generating> generating_;  ///< Its subjects look at it: never moved once they are made.
   std::vector<Series> series_;

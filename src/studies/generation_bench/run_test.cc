@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <span>
@@ -19,6 +20,7 @@
 #include "model/model.h"
 #include "results/document.h"
 #include "results/fields.h"
+#include "results/figure.h"
 #include "results/record.h"
 #include "results/states.h"
 #include "studies/bench/request.h"
@@ -26,6 +28,7 @@
 #include "studies/generation_bench/request.h"
 #include "studies/generation_bench/timed_generation.h"
 #include "studies/shared/engine.h"
+#include "studies/shared/surroundings.h"
 
 namespace assay {
 namespace {
@@ -124,6 +127,50 @@ TEST(GenerationBench, RoundsOfAWindowedModelAreTakenBackToTheSameIds) {
   rows.prefill();
   rows.decode();
   EXPECT_EQ(rows.read_id(), last);
+}
+
+TEST(GenerationBench, WhatAnInterruptLeftOutSaysSo) {
+  const GenerationBenchRequest request = tiny_generation("llama-tied");
+  std::atomic<bool> interrupted = false;
+  StudyCallbacks callbacks;
+  callbacks.interrupted = &interrupted;
+  callbacks.progress = [&](const std::string& what, double) {
+    if (what.find("batch 1, depth 5: reading the depth") != std::string::npos) interrupted = true;
+  };
+  const Document document = generation_bench(request, [] { return read_machine_facts(); }, callbacks);
+  ASSERT_EQ(document.records.size(), 2U * 2 * 2) << "the cell before, and that in which it came";
+  for (const Record& record : document.records) {
+    const bool came_before = *record.setting.depth == 0;
+    EXPECT_EQ(record.outcome.status, came_before ? Status::ok : Status::interrupted);
+    EXPECT_EQ(record.latency->samples > 0, came_before);
+  }
+}
+
+TEST(GenerationBench, LinesAndBoxesOfDifferentCellsHaveDifferentNames) {
+  GenerationBenchRequest request = tiny_generation("llama-tied");
+  request.bench.precisions = {"fp32"};
+  request.bench.batches = {1};
+  request.new_tokens = {3, 6};
+  request.depths = {7, 0, 5};
+  const Document document = run_tiny(request);
+  const auto figure = [&](const char* key) {
+    const auto found = std::find_if(document.figures.begin(), document.figures.end(),
+                                    [&](const Figure& one) { return one.key == key; });
+    EXPECT_NE(found, document.figures.end()) << key;
+    return found == document.figures.end() ? Figure() : *found;
+  };
+  const Figure rates = figure("rate_over_depth");
+  ASSERT_EQ(rates.series.size(), 2U * 2) << "a line a phase and number of new tokens";
+  for (const Figure::Series& line : rates.series) {
+    ASSERT_EQ(line.points.size(), 3U) << line.name;
+    EXPECT_EQ(line.points[0].x, 0);
+    EXPECT_EQ(line.points[1].x, 5) << "whatever order they were asked in";
+    EXPECT_EQ(line.points[2].x, 7);
+  }
+  std::vector<std::string> boxes = figure("token_times").x.categories;
+  std::sort(boxes.begin(), boxes.end());
+  EXPECT_EQ(boxes.size(), 6U);
+  EXPECT_EQ(std::adjacent_find(boxes.begin(), boxes.end()), boxes.end());
 }
 
 TEST(GenerationBench, WhatTheContextHasNoRoomForIsRefusedWithBothFigures) {

@@ -85,12 +85,14 @@ void TimedGeneration::choose(const Plan& plan) {
   }
 }
 
-void TimedGeneration::read_depth() {
+bool TimedGeneration::read_depth(InterruptFlag interrupted) {
   std::int64_t first = 0;
   for (const std::int64_t count : pieces_of(cell_.depth)) {
+    if (is_set(interrupted)) return false;
     read(first, count);
     first += count;
   }
+  return true;
 }
 
 void TimedGeneration::prefill() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "generation/session.h"
 #include "runtime/instance.h"
 #include "runtime/plan.h"
@@ -14,12 +15,13 @@ namespace assay {
 /// cache: depth is read once, and each phase takes back what stands behind its beginning.
 class TimedGeneration {
  public:
-  /// `ids`: (batch, depth + prompt), of the vocabulary; they outlive it. Makes the plans; throws what a plan throws.
+  /// `ids`: (batch, depth + prompt), of the vocabulary, there before any is read; they outlive it. Makes the plans;
+  /// throws what a plan throws.
   TimedGeneration(Instance& instance, const GenerationCell& cell, const std::vector<std::int32_t>& ids,
                   const SessionOptions& options);
 
-  /// Reads the tokens of the depth: once, before the first round.
-  void read_depth();
+  /// Reads the tokens of the depth: once, before the first round. Whether it came to their end.
+  bool read_depth(InterruptFlag interrupted = nullptr);
   /// Reads the prompt in pieces of prefill_chunk, and chooses each row's next id.
   void prefill();
   /// Adds the new tokens one by one behind the prompt, each row's most probable id after the other.
