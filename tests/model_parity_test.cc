@@ -12,14 +12,17 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "base/write_file.h"
 #include "formats/safetensors.h"
 #include "hardware/machine.h"
 #include "model/testing.h"
 #include "studies/dump/run.h"
+#include "studies/generate/request.h"
 #include "studies/shared/engine.h"
 #include "text/corpus.h"
 
-// Small random models of every family against what transformers gives for them (tools/generate_model_fixtures.py).
+// Small random models of every family against what transformers gives for them (tools/generate_model_fixtures.py,
+// tools/generate_continuations.py).
 
 namespace assay {
 namespace {
@@ -86,6 +89,16 @@ class ModelParity : public testing::TestWithParam<std::string> {
   fs::path tokens_file(const Json& tokens) const {
     write_file_atomically(folder_ / "tokens.json", tokens.dump());
     return folder_ / "tokens.json";
+  }
+
+  /// The fixture's folder with ids at which a text ends.
+  fs::path ending_model(const Json& end_ids) const {
+    fs::path copy = folder_ / "model";
+    fs::create_directory(copy);
+    for (const fs::directory_entry& entry : fs::directory_iterator(model_fixtures / GetParam()))
+      if (entry.is_regular_file()) fs::copy_file(entry.path(), copy / entry.path().filename());
+    write_file_atomically(copy / "generation_config.json", Json({{"eos_token_id", end_ids}}).dump());
+    return copy;
   }
 
   static MachineFacts facts_;
@@ -180,6 +193,40 @@ TEST_P(ModelParity, PiecesThroughACacheAgreeWithTransformers) {
         EXPECT_LE(relative_difference(expected.find(tensor.name)->view(), tensor.view(), batch), 2e-5) << tensor.name;
     }
   }
+}
+
+/// Ids up to the first that transformers chose by a hair.
+std::vector<std::int32_t> sure_ids(const Json& ids, const Json& margins) {
+  constexpr double hair = 1e-3;  // Logits are of size 1, and the same within 2e-5 of the largest.
+  std::vector<std::int32_t> sure;
+  for (std::size_t i = 0; i < ids.size() && margins[i].get<double>() > hair; ++i) sure.push_back(ids[i]);
+  return sure;
+}
+
+TEST_P(ModelParity, GreedyIdsAreThoseOfTransformers) {
+  const fs::path file = cases_of(GetParam()) / "continued.json";
+  if (!fs::exists(file)) GTEST_SKIP() << "transformers generates nothing with it";
+  const Json expected = parse_json(read_file(file), file.string());
+  const bool is_folder = fs::is_directory(model_fixtures / GetParam());
+  GenerateRequest request;
+  request.model = (is_folder ? ending_model(expected["end_ids"]) : model_fixtures / GetParam()).string();
+  request.most_new = 10;
+  request.prompts.tokens_file =
+      tokens_file({{"input_ids", expected["input_ids"]}, {"attention_mask", expected["attention_mask"]}});
+  const Generated got = generate_text(request, facts_, {});
+  std::size_t compared = 0;
+  for (std::size_t row = 0; row < expected["sequences"].size(); ++row) {
+    const Json& wanted = expected["sequences"][row];
+    const std::vector<std::int32_t> sure = sure_ids(wanted, expected["margins"][row]);
+    const std::vector<std::int32_t>& mine = got.generation.sequences[row];
+    ASSERT_GE(mine.size(), sure.size());
+    EXPECT_TRUE(std::equal(sure.begin(), sure.end(), mine.begin())) << "row " << row;
+    if (is_folder && sure.size() == wanted.size()) {
+      EXPECT_EQ(mine.size(), sure.size()) << "row " << row << " ends where theirs does";
+    }
+    compared += sure.size();
+  }
+  EXPECT_GE(compared, 10U);
 }
 
 /// A fused and an unfused way, one on each device, by turns: over precisions and fixtures each meets all four.

@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -23,8 +27,9 @@ constexpr const char* output_type = "FILE";
 
 /// Options that name what is read; so do all words without an option. A word of another option (`--device reference`)
 /// may be some file's name by chance.
-constexpr const char* reading_options[] = {"--data",      "--tokens", "--eval",  "--store",
-                                           "--text-file", "--models", "--decode"};
+constexpr const char* reading_options[] = {"--data",      "--tokens",    "--eval",    "--store",       "--text-file",
+                                           "--models",    "--decode",    "--recipe",  "--prompt-file", "--config",
+                                           "--calibrate", "--lora-from", "--baseline"};
 
 /// What SQLite keeps beside a database.
 constexpr const char* companions[] = {"", "-wal", "-journal", "-shm"};
@@ -82,9 +87,18 @@ std::vector<Named> inputs_of(const CLI::App& command) {
 /// What assay reads in a model's or a data folder; anything else there is not of its making.
 bool is_read_in_folders(const fs::path& file) {
   constexpr const char* endings[] = {".safetensors", ".gguf", ".npy", ".txt", ".model"};
-  constexpr const char* names[] = {"config.json",       "tokenizer.json",          "tokenizer_config.json",
-                                   "added_tokens.json", "special_tokens_map.json", "vocab.json",
-                                   "manifest.json",     "training.json",           "model.safetensors.index.json"};
+  constexpr const char* names[] = {"config.json",
+                                   "tokenizer.json",
+                                   "tokenizer_config.json",
+                                   "added_tokens.json",
+                                   "special_tokens_map.json",
+                                   "vocab.json",
+                                   "manifest.json",
+                                   "training.json",
+                                   "model.safetensors.index.json",
+                                   "generation_config.json",
+                                   "chat_template.jinja",
+                                   "adapter_config.json"};
   const auto is = [](const std::string& text) { return [&text](const char* known) { return text == known; }; };
   return std::any_of(std::begin(endings), std::end(endings), is(file.extension().string())) ||
          std::any_of(std::begin(names), std::end(names), is(file.filename().string()));
@@ -124,6 +138,27 @@ void check_not_empty(const CLI::App& command) {
     if (option->get_positional() || option->get_expected_min() == 0) continue;
     for (const std::string& word : option->results()) {
       if (word.empty()) fail_user("{}: its value is empty", option->get_name());
+    }
+  }
+}
+
+/// Whole numbers that the parser lets pass: below 0 where none is meant (it would wrap around), beyond 64 bits (the
+/// nearest one would be taken).
+void check_whole_numbers(const CLI::App& command) {
+  constexpr std::string_view digits = "0123456789";
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool is_unsigned = type.starts_with("UINT");
+    if (!is_unsigned && !type.starts_with("INT")) continue;
+    for (const std::string& word : option->results()) {
+      const bool is_negative = word.starts_with('-');
+      const std::string_view number = std::string_view(word).substr(is_negative || word.starts_with('+') ? 1 : 0);
+      if (number.empty() || number.find_first_not_of(digits) != std::string_view::npos) continue;
+      if (is_negative && is_unsigned) fail_user("{} {}: must not be below 0", option->get_name(), word);
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+      const std::uint64_t most = is_unsigned ? UINT64_MAX : static_cast<std::uint64_t>(INT64_MAX);
+      if (error != std::errc() || value > most) fail_user("{} {}: must be at most {}", option->get_name(), word, most);
     }
   }
 }
@@ -182,6 +217,7 @@ CLI::Option* add_json_flag(CLI::App& command, fs::path& file) {
 
 void check_options(const CLI::App& command) {
   check_not_empty(command);
+  check_whole_numbers(command);
   const std::vector<Named> outputs = output_words(command, is_output);
   const std::vector<Named> inputs = inputs_of(command);
   check_training_folder(command, outputs, inputs);
