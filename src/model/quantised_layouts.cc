@@ -365,7 +365,7 @@ constexpr Endings packed = {.codes = ".weight_packed",
                             .zeros = ".weight_zero_point",
                             .groups = ".weight_g_idx",
                             .shape = ".weight_shape"};
-constexpr Endings words = {.codes = ".qweight", .scales = ".scales", .zeros = ".qzeros", .groups = ".g_idx"};
+constexpr Endings in_words = {.codes = ".qweight", .scales = ".scales", .zeros = ".qzeros", .groups = ".g_idx"};
 constexpr Endings bitsandbytes_codes(const char* state) {
   return {.codes = ".weight",
           .scales = ".weight.absmax",
@@ -384,8 +384,8 @@ constexpr StoredLayout layouts[] = {
     {LayoutMethod::compressed_tensors, "pack-quantized", packed, Part::scales, join_packed},
     {LayoutMethod::compressed_tensors, "nvfp4-pack-quantized", four_bits, Part::scales, join_nvfp4},
     {LayoutMethod::compressed_tensors, "mxfp4-pack-quantized", four_bits, Part::scales, join_mxfp4},
-    {LayoutMethod::gptq, "", words, Part::scales, join_words},
-    {LayoutMethod::awq, "", words, Part::scales, join_words},
+    {LayoutMethod::gptq, "", in_words, Part::scales, join_words},
+    {LayoutMethod::awq, "", in_words, Part::scales, join_words},
     {LayoutMethod::bitsandbytes, "", bitsandbytes_codes(".weight.quant_state.bitsandbytes__nf4"), Part::state,
      join_nf4},
     {LayoutMethod::bitsandbytes, "", bitsandbytes_codes(".weight.quant_state.bitsandbytes__fp4"), Part::state,

@@ -123,9 +123,9 @@ TEST_F(LetterData, LabelledLinesOfJsonAreNoTextOfALanguageModel) {
 }
 
 /// What int8 is calibrated on must not be scored, whatever it is called.
-class CalibrationData : public LetterData {
+class CalibratingData : public LetterData {
  protected:
-  CalibrationData() {
+  CalibratingData() {
     folder_.file(std::filesystem::path(model_) / "tokenizer.json",
                  R"({"pre_tokenizer": {"type": "BertPreTokenizer"},
                  "model": {"type": "WordPiece", "vocab": {"[UNK]": 0, "ab": 1, "cd": 2, "the": 3, "of": 4, "##s": 5}}})");
@@ -147,7 +147,7 @@ class CalibrationData : public LetterData {
   const std::string model_ = model_of("gpt2");
 };
 
-TEST_F(CalibrationData, IsKnownByItsContent) {
+TEST_F(CalibratingData, IsKnownByItsContent) {
   const std::filesystem::path text = folder_.file("t.txt", "ab cd the of\nab the\n");
   const std::filesystem::path copy = folder_.file("copies/u.txt", "ab cd the of\nab the\n");
   const std::filesystem::path lines = folder_.file("t.jsonl", "{\"text\": \"ab cd the of\\nab the\"}\n");
@@ -156,14 +156,14 @@ TEST_F(CalibrationData, IsKnownByItsContent) {
   EXPECT_EQ(failure(text, other), "--calibrate: of the precisions, int8 and int8-static alone take it");
 }
 
-TEST_F(CalibrationData, IsNotTheBundledTextThatIsScored) {
+TEST_F(CalibratingData, IsNotTheBundledTextThatIsScored) {
   const std::filesystem::path copy = folder_.file("mine.txt", bundled_text());
   EXPECT_EQ(failure("", copy), refused(copy));
   EXPECT_EQ(failure("", folder_.file("other.txt", "ab cd the")),
             "--calibrate: of the precisions, int8 and int8-static alone take it");
 }
 
-TEST_F(CalibrationData, InRowsIsKnownByItsIds) {
+TEST_F(CalibratingData, InRowsIsKnownByItsIds) {
   write_ids(3);
   const std::filesystem::path copy = folder_.path() / "copies";
   std::filesystem::create_directory(copy);
