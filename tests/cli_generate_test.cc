@@ -67,7 +67,7 @@ TEST_F(CliGenerate, WhatCannotBeGoneOnFromIsRefused) {
       {{"--tokens", "outside.json"}, "outside.json: input_ids: id 70 at row 0, position 1"},
       {{"--tokens", "tokens.json", "--chat"}, "--chat: takes text"},
       {{"--prompt", "a", "--system", "b"}, "--system"},
-      {{"--prompt", "a", "--with", "kv=f64"}, "kv"},
+      {{"--prompt", "a", "--new", "4", "--with", "kv=f64"}, "kv"},
       {{"--tokens", "tokens.json", "--new", "57"},
        "8 tokens of the prompt and 57 new ones are more than the model's context of 64"},
       {{"--tokens", "tokens.json", "--new", "1073741824"}, "context of 64"},
@@ -129,7 +129,7 @@ TEST_F(CliGenerate, AFileIsWrittenWhateverBecomesOfStandardOutput) {
 }
 
 TEST_F(CliGenerate, WhatIsReadIsNotReplaced) {
-  write_text(folder_.path() / "mix.toml", "rest = \"fp32\"\n");
+  write_text(folder_.path() / "mix.toml", "[precision]\nrest = \"fp32\"\n");
   write_text(folder_.path() / "speaker/generation_config.json", R"({"eos_token_id": 3})");
   const Arguments read[] = {{"--prompt-file", "prompt.txt", "--json", "prompt.txt"},
                             {"--tokens", "tokens.json", "--json", "tokens.json"},

@@ -93,8 +93,10 @@ TEST_F(CliRanks, MemoryOfRanksFallsWithTheirShareOfTheOptimizer) {
   EXPECT_GE(step[0], 400);
   EXPECT_LE(step[0], step[6]);
   EXPECT_NE(outcome.out.find("Times are predicted, not measured"), std::string::npos) << outcome.out;
-  for (const double share : column_of(json, "ranks", "backward_share"))
-    EXPECT_NEAR(share, 2.0 / 3, 0.03) << "two products for each of the forward's";
+  for (const double share : column_of(json, "ranks", "backward_share")) {
+    EXPECT_LT(share, 0.68) << "two products for each of the forward's";
+    EXPECT_GT(share, 0.55) << "of few tokens the update counts too";
+  }
   expect_failure({"memory", "cs336-small", "--ranks", "2"}, 2, "--mode train");
 }
 
@@ -147,8 +149,8 @@ TEST_F(CliMpi, StepsOfRanksAreRecordsOfTheStore) {
     EXPECT_EQ(record.at("raw_ms").size(), 8U) << "of all ranks, behind the warm-up";
     EXPECT_EQ(record.at("raw_alone_part_ms").size(), 8U);
     EXPECT_TRUE(record.at("trust").is_string()) << "every row is graded";
-    for (const char* figure : {"exposed_share", "weak_efficiency", "rank_speedup"}) expect_interval(record, figure);
-    EXPECT_LT(record.at("exposed_share").get<double>(), 1);
+    for (const char* figure : {"exposed_of_step", "weak_efficiency", "rank_speedup"}) expect_interval(record, figure);
+    EXPECT_LT(record.at("exposed_of_step").get<double>(), 1);
     EXPECT_EQ(record.at("ledger").back().at("operation"), "sum_over_ranks");
     EXPECT_TRUE(record.at("speedup").is_null()) << "that is over a baseline's precision";
   }
@@ -170,7 +172,7 @@ TEST_F(CliMpi, StepsOfRanksAreRecordsOfTheStore) {
 /// One process of two threads where two ranks have one each: where the machine has two processors at least.
 TEST_F(CliMpi, RanksAreHeldAgainstOneProcessWithTheirThreads) {
   const Outcome outcome = run_ranks(2, {"train", "--benchmark", "bytes", "--batch", "4", "--seq", "16", "--steps", "6",
-                                        "--threads", "1", "--store", "none", "--json"});
+                                        "--threads", "1", "--store", "none", "--json", "-"});
   const Json record = json_of(outcome).at("records")[0];
   if (record.at("one_process_threads").is_null()) {
     EXPECT_EQ(std::thread::hardware_concurrency(), 1U);
@@ -186,7 +188,7 @@ TEST_F(CliMpi, JoulesOfWindowsThatAreTooShortAreNone) {
   write_text(folder_.path() / "meter.sh", "while true; do echo \"$(date +%s.%N) 40\"; sleep 0.2; done\n");
   const Outcome outcome =
       run_ranks(2, {"train", "--benchmark", "bytes", "--batch", "4", "--seq", "16", "--steps", "6", "--threads", "1",
-                    "--store", "none", "--meter-command", "sh meter.sh", "--meter-unit", "watts", "--json"});
+                    "--store", "none", "--meter-command", "sh meter.sh", "--meter-unit", "watts", "--json", "-"});
   const Json record = json_of(outcome).at("records")[0];
   EXPECT_TRUE(record.at("energy_j").is_null());
   EXPECT_NE(record.at("energy_status").get<std::string>().find("shorter than"), std::string::npos)

@@ -372,13 +372,13 @@ class Record(JsonObject):
     exposed_ms: float | None = None
     """Median over the steps of communication in which nothing else was done, of the rank that waited most. [ms]"""
 
-    exposed_share: float | None = None
+    exposed_of_step: float | None = None
     """Median over the steps of that over the step. [share]"""
 
-    exposed_share_low: float | None = None
+    exposed_of_step_low: float | None = None
     """Lower end of its 95 % interval (bootstrap over steps). [share]"""
 
-    exposed_share_high: float | None = None
+    exposed_of_step_high: float | None = None
     """Its upper end. [share]"""
 
     hidden_ms: float | None = None

@@ -9,7 +9,7 @@ namespace assay {
 namespace {
 
 /// The first of the set alone.
-ProcessorSet first_of(const ProcessorSet& set) {
+ProcessorSet one_processor_of(const ProcessorSet& set) {
   ProcessorSet first;
   for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
     if (!CPU_ISSET(processor, &set.processors)) continue;
@@ -22,7 +22,7 @@ ProcessorSet first_of(const ProcessorSet& set) {
 TEST(ProcessorSet, ThreadsComeBackToWhereTheyMightRunBefore) {
   const ProcessorSet all = own_processors();
   if (all.count() < 2) GTEST_SKIP() << "one processor alone";
-  const ProcessorSet one = first_of(all);
+  const ProcessorSet one = one_processor_of(all);
   std::latch narrowed(1);
   std::latch looked(1);
   std::latch ended(1);

@@ -298,7 +298,8 @@ void derive_ranked(const Record& record, RankedStep& ranked) {
   if (ranked.raw_exposed_ms.empty() || !record.latency) return;
   ranked.exposed_ms = median(ranked.raw_exposed_ms);
   derive_ratio(ranked.raw_exposed_ms, record,
-               {&RankedStep::exposed_share, &RankedStep::exposed_share_low, &RankedStep::exposed_share_high}, ranked);
+               {&RankedStep::exposed_of_step, &RankedStep::exposed_of_step_low, &RankedStep::exposed_of_step_high},
+               ranked);
   derive_ratio(ranked.raw_alone_part_ms, record,
                {&RankedStep::weak_efficiency, &RankedStep::weak_efficiency_low, &RankedStep::weak_efficiency_high},
                ranked);

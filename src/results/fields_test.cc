@@ -90,12 +90,12 @@ TEST(Fields, OfRanksFollowFromTheSamplesOfTheSameRounds) {
   }
   derive_ranked(record, ranked);
   EXPECT_NEAR(*ranked.exposed_ms, 3, 0.01);
-  EXPECT_NEAR(*ranked.exposed_share, 0.03, 1e-9);
+  EXPECT_NEAR(*ranked.exposed_of_step, 0.03, 1e-9);
   EXPECT_NEAR(*ranked.weak_efficiency_low, 0.9, 1e-9) << "pairs do not differ: no width";
   EXPECT_NEAR(*ranked.rank_speedup, 1.8, 1e-9);
   EXPECT_NEAR(*ranked.one_process_ratio_high, 0.97, 1e-9);
   Record back = record_from_json(parse_json(to_json(record).dump(), "test"), "test");
-  EXPECT_TRUE(derived_again({back}).front().seal.changed.empty());
+  for (const std::string& changed : derived_again({back}).front().seal.changed) ADD_FAILURE() << changed;
   back.ranked.made().rank_speedup = 2;
   const Record again = derived_again({back}).front();
   EXPECT_NEAR(*again.ranked->rank_speedup, 1.8, 1e-9) << "what is written is not believed";

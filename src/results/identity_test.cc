@@ -92,7 +92,7 @@ TEST(Identity, BelongsToAVersionOfTheStore) {
   EXPECT_EQ(names,
             "model weights parameters precision device batch seq threads logits fusion casts seed mode recompute "
             "warmup_steps command phase machine build graphs caches timed_inputs timed_data row_order skip_padding "
-            "step depth prompt_tokens new_tokens recipe_hash calibration engine engine_settings ");
+            "step depth prompt_tokens new_tokens ranks recipe_hash calibration engine engine_settings ");
   EXPECT_EQ(store_version, 4);
 }
 

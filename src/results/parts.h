@@ -138,9 +138,9 @@ struct Training {
 /// Of a training step by several ranks: what travels, and what rank 0 takes alone between two steps of all.
 struct RankedStep {
   std::optional<double> exposed_ms = {};
-  std::optional<double> exposed_share = {};
-  std::optional<double> exposed_share_low = {};
-  std::optional<double> exposed_share_high = {};
+  std::optional<double> exposed_of_step = {};
+  std::optional<double> exposed_of_step_low = {};
+  std::optional<double> exposed_of_step_high = {};
   std::optional<double> hidden_ms = {};
   std::optional<std::int64_t> sent_bytes = {};
   std::optional<double> weak_efficiency = {};

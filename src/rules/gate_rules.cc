@@ -68,8 +68,10 @@ Judgement says_phase_peak(const Cell&, const Record& row) {
              : forward;
 }
 
-/// Means add up where medians need not; phases and step are readings of one clock.
+/// Means add up where medians need not; phases and step are readings of one clock. Of several ranks they are not: each
+/// phase is that of the rank where it took longest.
 Judgement says_phases(const Cell&, const Record& row) {
+  if (row.setting.ranks.value_or(1) > 1) return {};
   if (!row.training->mean_forward_ms || row.training->mean_step_ms.value_or(0) <= 0) return {};
   const double sum_ms = *row.training->mean_forward_ms + row.training->mean_backward_ms.value_or(0) +
                         row.training->mean_optimizer_ms.value_or(0);

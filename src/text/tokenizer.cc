@@ -170,7 +170,7 @@ std::string TextStream::add(std::int32_t id) {
   forget_told();
   told_ = ids_.size();
   prefix_ = tokenizer_.decode(ids_, specials_);
-  prefix_.resize(certain_bytes(prefix_));
+  if (!says_all) prefix_.resize(certain_bytes(prefix_));
   return told;
 }
 

@@ -238,8 +238,8 @@ void add_rank_columns(std::vector<Shown>& columns) {
                               .meaning = "communication in which nothing else was done, of the step",
                               .notation = Notation::fixed,
                               .digits = 1},
-                             &RankedStep::exposed_share, &RankedStep::exposed_share_low,
-                             &RankedStep::exposed_share_high, 100));
+                             &RankedStep::exposed_of_step, &RankedStep::exposed_of_step_low,
+                             &RankedStep::exposed_of_step_high, 100));
   columns.push_back({{.title = "hidden", .unit = "ms", .meaning = "communication behind the backward"},
                      [](const ShownRecord& row) -> Cell { return or_absent(row.record->ranked->hidden_ms); }});
   columns.push_back({{.title = "sent", .unit = "MB", .meaning = "by a rank, a step"},
@@ -288,10 +288,10 @@ std::vector<Shown> training_columns() {
                 }),
       speedup_column()};
   add_rank_columns(columns);
-  const std::vector<Shown> rest = {
-      of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
-                [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
-      peak_share_column(), peak_bytes_column(), of_record({.title = "ran"}, ran), trust_column()};
+  const std::vector<Shown> rest = {of_record({.title = "tokens", .unit = "1/s", .notation = Notation::count},
+                                             [](const Record& r) -> Cell { return or_absent(r.rates.tokens_per_s); }),
+                                   peak_share_column(), peak_bytes_column(), of_record({.title = "ran"}, ran),
+                                   trust_column()};
   columns.insert(columns.end(), rest.begin(), rest.end());
   return columns;
 }

@@ -35,12 +35,12 @@ double exchange_s(Group& group, std::int64_t bytes, std::vector<std::byte>& sent
   return now_s() - begin;
 }
 
-LinkFigure figure_of(std::vector<double> values) {
+LinkFigure link_figure_of(std::vector<double> values) {
   std::ranges::sort(values);
   return {median(values), median_interval(values)};
 }
 
-Table::Cell cell_of(const LinkFigure& figure) {
+Table::Cell link_cell_of(const LinkFigure& figure) {
   if (!figure.interval) return figure.value;
   return Estimate{figure.value, figure.interval->low, figure.interval->high};
 }
@@ -74,8 +74,8 @@ Link measure_link(Group& group) {
     // Of two times that may be alike where messages cost more than bytes: at least a clock's step apart.
     bandwidth_gb_s.push_back(others * static_cast<double>(link.large_bytes) / std::max(large_s - small_s, 1e-9) * 1e-9);
   }
-  link.latency_us = figure_of(latency_us);
-  link.bandwidth_gb_s = figure_of(bandwidth_gb_s);
+  link.latency_us = link_figure_of(latency_us);
+  link.bandwidth_gb_s = link_figure_of(bandwidth_gb_s);
   return link;
 }
 
@@ -89,13 +89,13 @@ void add_link(const Link& link, Document& document) {
             .title = "latency of a message",
             .unit = "us",
             .more_keys = {"latency_us_low", "latency_us_high"}},
-           cell_of(link.latency_us));
+           link_cell_of(link.latency_us));
   add_fact(facts,
            {.key = "bandwidth_gb_s",
             .title = "bandwidth a rank sends with",
             .unit = "GB/s",
             .more_keys = {"bandwidth_gb_s_low", "bandwidth_gb_s_high"}},
-           cell_of(link.bandwidth_gb_s));
+           link_cell_of(link.bandwidth_gb_s));
   add_fact(facts, {.key = "small_bytes", .title = "small message", .unit = "bytes", .notation = Notation::bytes},
            link.small_bytes);
   add_fact(facts, {.key = "large_bytes", .title = "large message", .unit = "bytes", .notation = Notation::bytes},

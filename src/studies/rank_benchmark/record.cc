@@ -80,7 +80,7 @@ void set_foreign_load(const RankCase& one, const RankRounds& made, Record& recor
 using EnergyFigure = std::optional<double> Energy::*;
 
 /// Of all machines; absent where one of them lacks it.
-std::optional<double> sum_of(std::span<const MachineEnergy> machines, EnergyFigure figure) {
+std::optional<double> sum_over_machines(std::span<const MachineEnergy> machines, EnergyFigure figure) {
   double sum = 0;
   for (const MachineEnergy& one : machines) {
     if (!(one.energy.*figure)) return std::nullopt;
@@ -128,7 +128,7 @@ Energy energy_of_machines(std::span<const MachineEnergy> machines) {
        {&Energy::energy_j, &Energy::energy_net_j, &Energy::energy_net_uncertainty_j, &Energy::energy_uncertainty_j,
         &Energy::power_w, &Energy::idle_power_w, &Energy::idle_uncertainty_w, &Energy::idle_before_w,
         &Energy::idle_after_w, &Energy::power_limit_w})
-    all.*figure = sum_of(machines, figure);
+    all.*figure = sum_over_machines(machines, figure);
   for (const EnergyFigure figure : {&Energy::idle_busy_processors, &Energy::energy_foreign_processors,
                                     &Energy::energy_resolution_j, &Energy::energy_update_s})
     all.*figure = most_of(machines, figure);

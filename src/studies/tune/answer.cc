@@ -32,7 +32,7 @@ std::vector<std::string> names_of(const Tuning& tuning) {
 }
 
 /// Standings of those that keep the limit, among these; figures of all.
-std::vector<ChoiceRow> rows_of(const Tuning& tuning, const Document& timed) {
+std::vector<ChoiceRow> choice_rows_of(const Tuning& tuning, const Document& timed) {
   const ChoiceQuestion& question = facts_of(tuning.aim).question;
   const VerdictSource source{timed.records, timed.findings};
   std::vector<ChoiceRow> rows = choice_of(question, names_of(tuning), source);
@@ -72,7 +72,7 @@ void take_from(const Tuning& tuning, TuneAnswer& answer) {
 
 TuneAnswer answer_of(const Tuning& tuning, const Document& timed) {
   TuneAnswer answer;
-  answer.rows = rows_of(tuning, timed);
+  answer.rows = choice_rows_of(tuning, timed);
   answer.times =
       choice_of({"latency", facts_of(tuning.aim).question.mode}, names_of(tuning), {timed.records, timed.findings});
   for (std::size_t i = 0; i < answer.rows.size(); ++i) {

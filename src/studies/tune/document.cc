@@ -40,7 +40,7 @@ struct PointLine {
 };
 using PointColumns = std::vector<ColumnOf<PointLine>>;
 
-PointLine line_of(const Tuning& tuning, std::size_t index, const Document& timed) {
+PointLine point_line_of(const Tuning& tuning, std::size_t index, const Document& timed) {
   const auto found = std::find_if(timed.records.begin(), timed.records.end(), [&](const Record& record) {
     return record.setting.precision == tuning.points[index].precision &&
            record.setting.mode == facts_of(tuning.aim).question.mode;
@@ -73,7 +73,7 @@ Table::Cell speedup_cell(const PointLine& line) {
   return estimate_or_absent(speedup.speedup, speedup.speedup_low, speedup.speedup_high, "not timed");
 }
 
-Table::Cell bytes_cell(const PointLine& line) {
+Table::Cell point_bytes_cell(const PointLine& line) {
   return line.point().model_bytes > 0 ? Table::Cell(line.point().model_bytes) : Table::Cell(Absent{"not scored"});
 }
 
@@ -85,7 +85,7 @@ Table::Cell searched_cell(const PointLine& line) {
 }
 
 /// How it stands in the answer.
-std::string standing_words(const PointLine& line) {
+std::string point_standing_words(const PointLine& line) {
   const TuneAnswer& answer = line.tuning.answer;
   if (!line.point().held_out) return "not scored";
   if (!keeps_limit(line.tuning, line.point())) return "loses too much";
@@ -116,7 +116,7 @@ PointColumns point_columns(const Tuning& tuning) {
         .more_keys = {"time_ms_low", "time_ms_high"}},
        [](const PointLine& line) { return line.tuning.answer.times[line.index].figure; }},
       {{.key = "speedup", .title = "of fp32's speed", .more_keys = {"speedup_low", "speedup_high"}}, speedup_cell},
-      {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes}, bytes_cell},
+      {{.key = "model_bytes", .title = "weights", .unit = "bytes", .notation = Notation::bytes}, point_bytes_cell},
       {{.key = "searched_kl",
         .unit = "nats",
         .meaning = "on the search's rows",
@@ -138,14 +138,15 @@ PointColumns point_columns(const Tuning& tuning) {
                        if (!line.point().held_out) return Absent{"not scored"};
                        return keeps_limit(line.tuning, line.point());
                      }});
-  columns.push_back({{.key = "stands"}, [](const PointLine& line) -> Table::Cell { return standing_words(line); }});
+  columns.push_back(
+      {{.key = "stands"}, [](const PointLine& line) -> Table::Cell { return point_standing_words(line); }});
   return columns;
 }
 
 Table points_table(const Tuning& tuning, const Document& timed) {
   std::vector<PointLine> lines;
   lines.reserve(tuning.points.size());
-  for (std::size_t i = 0; i < tuning.points.size(); ++i) lines.push_back(line_of(tuning, i, timed));
+  for (std::size_t i = 0; i < tuning.points.size(); ++i) lines.push_back(point_line_of(tuning, i, timed));
   Table table{.key = "points",
               .caption = "Uniform precisions and mixes",
               .legend = "Losses are those against fp32 on rows that the search did not see."};
@@ -244,7 +245,7 @@ std::string cost_words(const Tuning& tuning, std::size_t index, const Document& 
     const std::string words = row.words + " a sequence";
     return joules && fp32 ? words + fmt::format(", {:.2f} of fp32's", *joules / *fp32) : words;
   }
-  const Record* const record = line_of(tuning, index, timed).record;
+  const Record* const record = point_line_of(tuning, index, timed).record;
   const std::optional<double> speedup = record == nullptr ? std::nullopt : record->speedup->speedup;
   return speedup ? row.words + fmt::format(", {:.2f}x fp32's speed", *speedup) : row.words;
 }

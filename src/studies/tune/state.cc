@@ -145,7 +145,7 @@ MeasuredLosses losses_from(const Json& json, const std::filesystem::path& file) 
   return losses;
 }
 
-void read_units(const Json& json, const std::filesystem::path& file, TuneState& state) {
+void read_state_units(const Json& json, const std::filesystem::path& file, TuneState& state) {
   try {
     state.costs_of = json.at("costs_of").get<std::string>();
     state.costs = units_from(json.at("costs"), cost_from);
@@ -183,7 +183,7 @@ std::optional<TuneState> state_from(const std::filesystem::path& file) {
   state.batches = batches_from(json, file);
   state.losses = losses_from(json, file);
   if (!state.batches && !state.losses.empty()) fail_damaged(file, "it lacks 'batches'");
-  read_units(json, file, state);
+  read_state_units(json, file, state);
   return state;
 }
 
