@@ -268,11 +268,13 @@ std::vector<T> turned(const std::vector<T>& stored, std::int64_t groups, std::in
   return result;
 }
 
-/// Where a word of GPTQ's and AWQ's has code i, in bits.
+/// How a word of GPTQ's and AWQ's has codes.
 struct WordOrder {
   std::int64_t bits;
   bool of_awq;
+  std::int32_t shift;  ///< Added to what the file holds.
 
+  /// Where code i begins.
   std::int64_t bit(std::int64_t i) const {
     constexpr std::int64_t awq_place[] = {0, 4, 1, 5, 2, 6, 3, 7};
     return of_awq ? i / 8 * 32 + awq_place[i % 8] * bits : i * bits;
@@ -281,29 +283,29 @@ struct WordOrder {
 
 /// Zero points (G, words of outputs), turned.
 std::vector<std::int16_t> word_zeros(const Weight& weight, const CodedMatrix& m, const WordOrder& order,
-                                     const StoredQuantisation& q, std::int32_t shift) {
+                                     const StoredQuantisation& q) {
   const ByteRows words(weight);
   const std::int32_t mask = (1 << q.bits) - 1;
   std::vector<std::int16_t> zeros;
   for (std::int64_t g = 0; g < m.scale_columns; ++g) {
     for (std::int64_t n = 0; n < m.out; ++n) {
       const std::int32_t stored = field(words[g], order.bit(n), q.bits);
-      zeros.push_back(static_cast<std::int16_t>((q.zeros_less_one ? (stored + 1) & mask : stored) + shift));
+      zeros.push_back(static_cast<std::int16_t>((q.zeros_less_one ? (stored + 1) & mask : stored) + order.shift));
     }
   }
   return turned(zeros, m.scale_columns, m.out);
 }
 
 /// GPTQ packs codes of inputs, AWQ those of outputs.
-void read_words(const Weight& weight, const CodedMatrix& m, const WordOrder& order, std::int32_t shift,
-                std::int64_t first, std::int64_t rows, std::uint8_t* to) {
+void read_words(const Weight& weight, const CodedMatrix& m, const WordOrder& order, std::int64_t first,
+                std::int64_t rows, std::uint8_t* to) {
   const ByteRows words(weight);
   const std::int64_t codes = 32 / order.bits;
   for (std::int64_t k = 0; k < m.in; ++k) {
     const std::byte* row = words[order.of_awq ? k : k / codes];
     for (std::int64_t n = 0; n < rows; ++n) {
       const std::int64_t bit = order.of_awq ? order.bit(first + n) : (first + n) * 32 + order.bit(k % codes);
-      to[n * m.in + k] = static_cast<std::uint8_t>(field(row, bit, order.bits) + shift);
+      to[n * m.in + k] = static_cast<std::uint8_t>(field(row, bit, order.bits) + order.shift);
     }
   }
 }
@@ -321,13 +323,13 @@ Joined join_words(const KeptParts& parts, const StoredQuantisation& q) {
   check_shape(parts->need(Part::scales), {m.scale_columns, m.out}, nullptr);
   check_shape(parts->need(Part::zeros), {m.scale_columns, words_of(m.out, q.bits)}, "I32");
   m.group_of = group_list(parts->find(Part::groups), m.in, m.columns_a_scale, m.scale_columns);
-  const WordOrder order = {q.bits, of_awq};
-  const auto matrix = [parts, m, q, order, shift = ints.shift] {
+  const WordOrder order = {q.bits, of_awq, ints.shift};
+  const auto matrix = [parts, m, q, order] {
     CodedMatrix read = m;
     read.scales = turned(floats_of(parts->need(Part::scales)), m.scale_columns, m.out);
-    read.zeros = word_zeros(parts->need(Part::zeros), m, order, q, shift);
-    read.read = [parts, m, order, shift](std::int64_t first, std::int64_t rows, std::uint8_t* to) {
-      read_words(parts->need(Part::codes), m, order, shift, first, rows, to);
+    read.zeros = word_zeros(parts->need(Part::zeros), m, order, q);
+    read.read = [parts, m, order](std::int64_t first, std::int64_t rows, std::uint8_t* to) {
+      read_words(parts->need(Part::codes), m, order, first, rows, to);
     };
     return read;
   };
