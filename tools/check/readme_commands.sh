@@ -2,7 +2,7 @@
 # readme_commands.sh ROOT: runs every command of README.md's ```sh blocks from the project's root, in order, and prints
 # a line for each. Prints "PASSED FAILED SKIPPED" last. A command that must not be run here stands in a block of
 # another kind (```console) or is one of `git clone`, `cd` and `./check` (which is what is running). One that takes half
-# an hour, though others use the cores meanwhile, hangs.
+# an hour hangs.
 set -uo pipefail
 cd "$1" || exit 1
 passed=0 failed=0 skipped=0

@@ -14,29 +14,6 @@ step() {  # NAME FUNCTION [ARGUMENT...]
   tell_step "$1" "$log"
 }
 
-declare -a beside_names=() beside_logs=() beside_processes=()
-beside() {  # NAME FUNCTION [ARGUMENT...]: a step that runs beside those that follow; join_besides tells of it
-  local log
-  log=$(log_of "${@:2}")
-  set -m   # a process group of its own, to be ended as one
-  take_step "$log" "${@:2}" &
-  set +m
-  beside_names+=("$1")
-  beside_logs+=("$log")
-  beside_processes+=($!)
-}
-
-join_besides() {  # Waits for the steps that run beside.
-  local i
-  for i in "${!beside_names[@]}"; do
-    wait "${beside_processes[i]}"
-    tell_step "${beside_names[i]}" "${beside_logs[i]}"
-  done
-  beside_names=() beside_logs=() beside_processes=()
-}
-
-end_besides() { if ((${#beside_processes[@]} > 0)); then kill -- "${beside_processes[@]/#/-}" 2>/dev/null; fi; }
-
 log_of() {  # FUNCTION [ARGUMENT...]
   local words=$*
   echo "build/check/${words//[ \/]/-}.log"
