@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "base/team.h"
-#include "kernels/streaming_kernel.h"
 #include "product_bench.h"
 #include "product_call.h"
 
@@ -66,17 +65,6 @@ struct ReadyProduct {
   Prepared prepared;
 };
 
-/// As a plan does.
-void tell_what_follows(const std::deque<ReadyProduct>& ready) {
-  const auto streaming = [&](std::size_t i) {
-    return dynamic_cast<StreamingKernel*>(ready[i % ready.size()].prepared.kernel.get());
-  };
-  for (std::size_t i = 0; i < ready.size(); ++i) {
-    if (streaming(i) == nullptr || streaming(i + 1) == nullptr) continue;
-    streaming(i)->followed_by(streaming(i + 1)->reads(ready[(i + 1) % ready.size()].product.memory()));
-  }
-}
-
 struct Token {
   std::deque<ReadyProduct> products;
   Slabs weights;
@@ -91,7 +79,6 @@ std::unique_ptr<Token> make_token(const Kind& kind, const TokenShape& shape, con
     last.product.hand_over(last.prepared, token->weights);
     token->bytes += last.product.weight_bytes();
   }
-  tell_what_follows(token->products);
   return token;
 }
 

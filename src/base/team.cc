@@ -2,10 +2,7 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <exception>
-
-#include "base/read_soon.h"
 
 namespace assay {
 namespace {
@@ -21,56 +18,17 @@ void pause() {
 #endif
 }
 
-/// What a thread of a team fetches while it waits.
-struct Fetching {
-  std::atomic<const ReadSoon*>* soon = nullptr;  ///< The team's; null outside of one.
-  int thread = 0;
-  const ReadSoon* of = nullptr;  ///< What the following is of.
-  const std::byte* next = nullptr;
-  const std::byte* end = nullptr;
-};
-thread_local Fetching fetching;
-
-/// A part's first so many bytes: half of a second cache of today.
-constexpr std::int64_t most_fetched_bytes = 256 << 10;
-
-void begin_fetching(const ReadSoon& soon) {
-  fetching.of = &soon;
-  const std::int64_t begin = soon.units * fetching.thread / soon.threads * soon.unit_bytes;
-  const std::int64_t end = soon.units * (fetching.thread + 1) / soon.threads * soon.unit_bytes;
-  fetching.next = soon.data + begin;
-  fetching.end = fetching.thread < soon.threads ? fetching.next + std::min(end - begin, most_fetched_bytes) : nullptr;
-}
-
-/// A few lines more; false where nothing is left to fetch.
-bool fetch_some() {
-  constexpr std::int64_t line_bytes = 64;
-  constexpr int lines = 4;
-  if (fetching.soon == nullptr) return false;
-  const ReadSoon* const soon = fetching.soon->load(std::memory_order_acquire);
-  if (soon == nullptr) return false;
-  if (soon != fetching.of) begin_fetching(*soon);
-  if (fetching.next >= fetching.end) return false;
-  for (int line = 0; line < lines; ++line) __builtin_prefetch(fetching.next + line * line_bytes, 0, 2);
-  fetching.next += lines * line_bytes;
-  return true;
-}
-
 /// Returns when the value is no longer `old`.
 template <typename T>
 void await_change(const std::atomic<T>& value, T old) {
   for (int spin = 0; spin < most_spins; ++spin) {
     if (value.load(std::memory_order_acquire) != old) return;
-    if (!fetch_some()) pause();
+    pause();
   }
   value.wait(old, std::memory_order_acquire);
 }
 
 }  // namespace
-
-void fetch_while_waiting(const ReadSoon& soon) {
-  if (led != nullptr && fetching.soon != nullptr) fetching.soon->store(&soon, std::memory_order_release);
-}
 
 Team* Team::mine() {
   return led;
@@ -80,10 +38,8 @@ void Team::gather_for(const Job& work, int threads) {
   if (threads <= 1 || led != nullptr || omp_in_parallel()) return work.call(work.body, 0);
   Team team(1);
   std::exception_ptr thrown;
-  std::atomic<const ReadSoon*> soon = nullptr;
 #pragma omp parallel num_threads(threads)
   {
-    fetching = {.soon = &soon, .thread = omp_get_thread_num()};
     if (omp_get_thread_num() != 0) {
       team.serve(omp_get_thread_num());
     } else {
@@ -97,7 +53,6 @@ void Team::gather_for(const Job& work, int threads) {
       led = nullptr;
       team.hand_out({}, 0);
     }
-    fetching = {};
   }
   if (thrown) std::rethrow_exception(thrown);
 }

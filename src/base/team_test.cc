@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/read_soon.h"
 #include "base/threads.h"
 
 namespace assay {
@@ -40,24 +39,6 @@ TEST(Team, ParallelLoopsAreItsWork) {
     }
   });
   EXPECT_EQ(seen, std::vector<int>(1000, 10));
-}
-
-/// Fewer pieces than threads, none at all, and more than is fetched.
-TEST(Team, WhoFetchesWhileWaitingIsThereForTheNextPieceOfWork) {
-  const std::vector<std::byte> memory(1 << 20);
-  const ReadSoon reads[] = {{memory.data(), 64, 2, 3},
-                            {memory.data(), 1000, 0, 3},
-                            {memory.data(), 1 << 18, 4, 2},
-                            {memory.data(), 100, 7, 3}};
-  std::vector<int> runs(3, 0);
-  fetch_while_waiting(reads[0]);  // without a team
-  Team::gather(3, [&] {
-    for (int piece = 0; piece < 400; ++piece) {
-      fetch_while_waiting(reads[piece % 4]);
-      Team::mine()->run(3, [&](int thread) { ++runs[static_cast<std::size_t>(thread)]; });
-    }
-  });
-  EXPECT_EQ(runs, std::vector<int>(3, 400));
 }
 
 TEST(Team, WhatTheWorkThrowsPassesThrough) {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "base/clock.h"
-#include "base/comes_true.h"
+#include "base/comes_true_testing.h"
 #include "base/testing.h"
 #include "measure/child.h"
 

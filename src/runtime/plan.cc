@@ -8,7 +8,6 @@
 #include "base/streams.h"
 #include "base/team.h"
 #include "base/units.h"
-#include "kernels/streaming_kernel.h"
 #include "model/architecture.h"
 #include "runtime/call.h"
 #include "runtime/ledger_rows.h"
@@ -107,23 +106,6 @@ void Plan::refuse_large_arena() const {
       static_cast<double>(arena_bytes_), static_cast<double>(available));
 }
 
-namespace {
-
-/// Each kernel that streams a weight knows what the next one reads; the last one, what a run begins with.
-void tell_what_follows(std::span<const Step> steps) {
-  ReadSoon next;
-  for (int round = 0; round < 2; ++round) {
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      auto* const streaming = dynamic_cast<StreamingKernel*>(step->kernel.get());
-      if (streaming == nullptr) continue;
-      streaming->followed_by(next);
-      next = streaming->reads({step->inputs, step->outputs, step->workspace});
-    }
-  }
-}
-
-}  // namespace
-
 void Plan::bind() {
   const std::int64_t values_bytes = arena_bytes_;
   arena_bytes_ += workspace_bytes_;
@@ -145,7 +127,6 @@ void Plan::bind() {
     for (const ValueId id : node.outputs) step.outputs.push_back(id == no_value ? nullptr : address(id));
     step.workspace = memory_ + values_bytes;
   }
-  tell_what_follows(steps_);
 }
 
 std::byte* Plan::address(ValueId id) const {

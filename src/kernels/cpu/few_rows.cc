@@ -6,7 +6,6 @@
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/matmul_codes.h"
 #include "kernels/cpu/shares.h"
-#include "kernels/streaming_kernel.h"
 
 namespace assay::cpu {
 namespace {
@@ -20,7 +19,7 @@ int threads_for(const LinearCall& call, const MatmulCode& code) {
   return static_cast<int>(std::clamp<std::int64_t>(useful, 1, std::max(call.threads, 1)));
 }
 
-class FewRows final : public StreamingKernel {
+class FewRows final : public Kernel {
  public:
   FewRows(const LinearCall& call, const MatmulCode& code)
       : call_(call),
@@ -36,15 +35,12 @@ class FewRows final : public StreamingKernel {
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_ * scratch_bytes()); }
 
-  ReadSoon reads(const Memory& memory) const override { return read_of(linear_memory(call_, memory)); }
-
   void run(const Memory& memory) const override {
     const LinearMemory tensors = linear_memory(call_, memory);
     if (tensors.rows == 0 || call_.out == 0) return;
-    announce_next();
     shares_.deal(panels());
     on_threads(threads_, [&](int thread, int) {
-      ask_for_part(read_of(tensors), thread);
+      ask_for_first_lines(tensors.weight + panels() * thread / threads_ * panel_bytes_);
       const std::byte* const x = copied_ ? copy_rows(tensors, thread) : tensors.x;
       for (std::int64_t panel = shares_.take(thread); panel != Shares::none; panel = shares_.take(thread))
         multiply_panel(tensors, x, panel, thread);
@@ -53,9 +49,6 @@ class FewRows final : public StreamingKernel {
 
  private:
   std::int64_t panels() const { return ceil_div(call_.out, micro::panel_width); }
-  ReadSoon read_of(const LinearMemory& tensors) const {
-    return {.data = tensors.weight, .unit_bytes = panel_bytes_, .units = panels(), .threads = threads_};
-  }
   // Of each thread: the sums of a block of rows, then its own copy of all rows.
   std::int64_t sums_bytes() const { return code_.block_rows * sum_row_bytes; }
   std::int64_t scratch_bytes() const { return sums_bytes() + (copied_ ? call_.rows * stride_ : 0); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -69,5 +70,13 @@ class Shares {
 
   std::vector<Stretch> stretches_;
 };
+
+/// Asks memory for the first lines of what a thread will read, so that they are on their way while it makes its input
+/// ready.
+inline void ask_for_first_lines(const std::byte* data) {
+  constexpr std::int64_t line_bytes = 64;
+  constexpr std::int64_t lines = 32;
+  for (std::int64_t line = 0; line < lines; ++line) __builtin_prefetch(data + line * line_bytes);
+}
 
 }  // namespace assay::cpu

@@ -11,7 +11,6 @@
 #include "kernels/cpu/matmul.h"
 #include "kernels/cpu/shares.h"
 #include "kernels/cpu/stripe_rows.h"
-#include "kernels/streaming_kernel.h"
 
 namespace assay::cpu {
 namespace {
@@ -86,7 +85,7 @@ micro::StripeShape shape_of_stripes(const BlockFormat& format, const StripeCode&
   return shape;
 }
 
-class StripeMatmul final : public StreamingKernel {
+class StripeMatmul final : public Kernel {
  public:
   StripeMatmul(const LinearCall& call, const StripeCode& code)
       : call_(call),
@@ -114,10 +113,6 @@ class StripeMatmul final : public StreamingKernel {
     return static_cast<std::size_t>(copies_ * rows_.bytes(call_.rows) + threads_ * decoded_bytes_);
   }
 
-  ReadSoon reads(const Memory& memory) const override {
-    return are_few() ? read_of(linear_memory(call_, memory)) : ReadSoon{};
-  }
-
   void run(const Memory& memory) const override {
     const LinearMemory tensors = linear_memory(call_, memory);
     if (tensors.rows == 0 || call_.out == 0) return;
@@ -128,16 +123,11 @@ class StripeMatmul final : public StreamingKernel {
   /// Rows that each thread prepares for itself, so that nobody waits; panels then come at memory's rate.
   bool are_few() const { return call_.rows <= micro::float_stripe_rows; }
 
-  ReadSoon read_of(const LinearMemory& tensors) const {
-    return {.data = tensors.weight, .unit_bytes = panel_bytes_, .units = panels_, .threads = threads_};
-  }
-
   /// A thread's panels lie side by side.
   void run_few(const LinearMemory& tensors) const {
-    announce_next();
     shares_.deal(panels_);
     on_threads(threads_, [&](int thread, int) {
-      ask_for_part(read_of(tensors), thread);
+      ask_for_first_lines(tensors.weight + panels_ * thread / threads_ * panel_bytes_);
       const PreparedRows rows = rows_.place(tensors, tensors.workspace + thread * rows_.bytes(call_.rows));
       rows_.prepare(tensors, rows, 0, tensors.rows);
       for (std::int64_t panel = shares_.take(thread); panel != Shares::none; panel = shares_.take(thread))

@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/comes_true.h"
+#include "base/comes_true_testing.h"
 #include "base/error.h"
 #include "base/secrets.h"
 #include "base/testing.h"

@@ -71,8 +71,7 @@ Link measure_link(Group& group) {
         std::ranges::max(all_gather_values(group, exchange_s(group, link.large_bytes, sent, received)));
     if (round < 0) continue;
     latency_us.push_back(small_s / others * 1e6);
-    // Of two times that may be alike where messages cost more than bytes: at least a clock's step apart.
-    bandwidth_gb_s.push_back(others * static_cast<double>(link.large_bytes) / std::max(large_s - small_s, 1e-9) * 1e-9);
+    bandwidth_gb_s.push_back(others * static_cast<double>(link.large_bytes) / large_s * 1e-9);
   }
   link.latency_us = link_figure_of(latency_us);
   link.bandwidth_gb_s = link_figure_of(bandwidth_gb_s);

@@ -29,8 +29,9 @@ struct Link {
   LinkFigure bandwidth_gb_s = {};  ///< With which a rank sends; 10^9 bytes. While it receives as much.
 };
 
-/// Small and large exchanges in turns, each timed by the slowest rank; figures are medians over the rounds, of the
-/// bandwidth by pairs of one round. A group of two ranks at least; every rank calls it, all get the same.
+/// Small and large exchanges in turns, each timed by the slowest rank; figures are medians over the rounds. The
+/// bandwidth is bytes over the whole time of a large one, its messages' latency included. A group of two ranks at
+/// least; every rank calls it, all get the same.
 Link measure_link(Group& group);
 
 /// Adds it to a document of rank 0's machine: a table of facts, and what `memory --ranks` takes of it.
