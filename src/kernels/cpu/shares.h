@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/cpu/blocking.h"
+
 namespace assay::cpu {
 
 /// The numbers 0 to count - 1, handed out to threads. Each takes a stretch of its own front to back, so that what lies
@@ -74,7 +76,6 @@ class Shares {
 /// Asks memory for the first lines of what a thread will read, so that they are on their way while it makes its input
 /// ready.
 inline void ask_for_first_lines(const std::byte* data) {
-  constexpr std::int64_t line_bytes = 64;
   constexpr std::int64_t lines = 32;
   for (std::int64_t line = 0; line < lines; ++line) __builtin_prefetch(data + line * line_bytes);
 }
