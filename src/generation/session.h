@@ -14,9 +14,9 @@ namespace assay {
 /// Tokens that every row of a session gets in one run: (batch, seq), row by row.
 struct NewTokens {
   std::int64_t seq = 0;
-  std::vector<std::int32_t> ids;
-  std::vector<std::uint8_t> mask;       ///< 1 real, 0 padding, which is not kept; empty: all are real.
-  std::vector<std::int32_t> positions;  ///< In the row; below the cache's capacity.
+  std::vector<std::int32_t> ids = {};
+  std::vector<std::uint8_t> mask = {};       ///< 1 real, 0 padding, which is not kept; empty: all are real.
+  std::vector<std::int32_t> positions = {};  ///< In the row; below the cache's capacity.
 };
 
 struct SessionOptions {

@@ -24,19 +24,37 @@ SessionOptions session_options(const DecodingOptions& options, std::int64_t batc
           .free_bytes = options.evaluate.free_bytes};
 }
 
-/// Position t of every row: (B, T) to (B).
-std::vector<std::int32_t> column(const std::vector<std::int32_t>& values, const Extent& extent, std::int64_t t) {
-  std::vector<std::int32_t> column;
-  for (std::int64_t row = 0; row < extent.batch && !values.empty(); ++row)
-    column.push_back(values[static_cast<std::size_t>(row * extent.seq + t)]);
-  return column;
+/// Positions of every row that go in together.
+struct Stretch {
+  std::int64_t begin = 0;
+  std::int64_t count = 0;
+};
+
+/// Those positions of every row: (B, T) to (B, count).
+std::vector<std::int32_t> columns(const std::vector<std::int32_t>& values, const Extent& extent, Stretch stretch) {
+  std::vector<std::int32_t> columns;
+  if (values.empty()) return columns;
+  columns.reserve(static_cast<std::size_t>(extent.batch * stretch.count));
+  for (std::int64_t row = 0; row < extent.batch; ++row) {
+    const auto begin = values.begin() + row * extent.seq + stretch.begin;
+    columns.insert(columns.end(), begin, begin + stretch.count);
+  }
+  return columns;
 }
 
-QualityBatch step_of(const QualityBatch& batch, std::int64_t t) {
-  return {.extent = {batch.extent.batch, 1},
-          .ids = column(batch.ids, batch.extent, t),
+QualityBatch step_of(const QualityBatch& batch, Stretch stretch) {
+  return {.extent = {batch.extent.batch, stretch.count},
+          .ids = columns(batch.ids, batch.extent, stretch),
           .mask = {},
-          .targets = column(batch.targets, batch.extent, t)};
+          .targets = columns(batch.targets, batch.extent, stretch)};
+}
+
+/// As many times as there are rows.
+std::vector<std::int32_t> positions_of(Stretch stretch, std::int64_t batch) {
+  std::vector<std::int32_t> positions(static_cast<std::size_t>(batch * stretch.count));
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    positions[i] = static_cast<std::int32_t>(stretch.begin + static_cast<std::int64_t>(i) % stretch.count);
+  return positions;
 }
 
 /// One instance on its way through a batch.
@@ -48,21 +66,21 @@ class DecodedRows {
         set_(set),
         extent_(batch.extent),
         rows_(static_cast<std::size_t>(batch.extent.batch * batch.extent.seq)) {
-    const Plan& plan = session_.plan_for(1, extent_.seq / 2);
+    const Plan& plan = session_.plan_for(std::min(options.chunk, extent_.seq), extent_.seq / 2);
     if (options.evaluate.free_bytes) *options.evaluate.free_bytes -= session_.cache_bytes() + plan.arena_bytes();
   }
 
-  /// Scores what follows position t. Absent where it is no number: then non_finite() says where that began.
-  std::optional<ScoredBatch> take(std::int64_t t, const QualityBatch& step, const ScoredBatch* baseline) {
-    const std::vector<std::int32_t> positions(step.ids.size(), static_cast<std::int32_t>(t));
-    const Plan& plan = session_.run({.seq = 1, .ids = step.ids, .mask = {}, .positions = positions});
+  /// Scores what follows these positions. Absent where it is no number: then non_finite() says where that began.
+  std::optional<ScoredBatch> take(Stretch stretch, const QualityBatch& step, const ScoredBatch* baseline) {
+    const Plan& plan = session_.run(
+        {.seq = stretch.count, .ids = step.ids, .mask = {}, .positions = positions_of(stretch, extent_.batch)});
     const BatchOf of{set_, step};
     ScoredBatch scored = score(plan.output("logits"), of, baseline);
     if (!is_finite(scored, of)) {
       non_finite_ = find_origin(plan, of);
       return std::nullopt;
     }
-    for (std::int64_t row = 0; row < extent_.batch; ++row) keep(scored, row, t);
+    for (std::int64_t row = 0; row < extent_.batch; ++row) keep(scored, row, stretch);
     return scored;
   }
 
@@ -70,13 +88,16 @@ class DecodedRows {
   const std::optional<NonFiniteRun>& non_finite() const { return non_finite_; }
 
  private:
-  void keep(const ScoredBatch& scored, std::int64_t row, std::int64_t t) {
-    const auto from = static_cast<std::size_t>(row);
-    const auto to = static_cast<std::size_t>(row * extent_.seq + t);
-    rows_.scores[to] = scored.scores[from];
-    rows_.divergences[to] = scored.divergences[from];
-    rows_.hashes[to] = scored.hashes[from];
-    rows_.target_logits[to] = scored.target_logits[from];
+  void keep(const ScoredBatch& scored, std::int64_t row, Stretch stretch) {
+    const std::int64_t from = row * stretch.count;
+    const std::int64_t to = row * extent_.seq + stretch.begin;
+    const auto copy = [&](const auto& values, auto& kept) {
+      std::copy_n(values.begin() + from, stretch.count, kept.begin() + to);
+    };
+    copy(scored.scores, rows_.scores);
+    copy(scored.divergences, rows_.divergences);
+    copy(scored.hashes, rows_.hashes);
+    copy(scored.target_logits, rows_.target_logits);
   }
 
   Session session_;
@@ -89,22 +110,23 @@ class DecodedRows {
 /// Those of one batch, the first one being the baseline.
 using DecodedBatch = std::vector<std::unique_ptr<DecodedRows>>;
 
-void take_step(DecodedBatch& all, std::int64_t t, const QualityBatch& step) {
+void take_step(DecodedBatch& all, Stretch stretch, const QualityBatch& step) {
   std::optional<ScoredBatch> baseline;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!all[i] || all[i]->non_finite()) continue;
-    auto scored = all[i]->take(t, step, baseline ? &*baseline : nullptr);
+    auto scored = all[i]->take(stretch, step, baseline ? &*baseline : nullptr);
     if (i == 0) baseline = std::move(scored);
   }
 }
 
-/// Whether the batch was decoded to its end. `step_done` is told of each step.
+/// Whether the batch was decoded to its end. `step_done` is told of each step's tokens of a row.
 template <typename StepDone>
-bool decode_batch(DecodedBatch& all, const QualityBatch& batch, InterruptFlag interrupted, StepDone&& step_done) {
-  for (std::int64_t t = 0; t < batch.extent.seq; ++t) {
-    if (is_set(interrupted)) return false;
-    take_step(all, t, step_of(batch, t));
-    step_done();
+bool decode_batch(DecodedBatch& all, const QualityBatch& batch, const DecodingOptions& options, StepDone&& step_done) {
+  for (std::int64_t t = 0; t < batch.extent.seq; t += options.chunk) {
+    if (is_set(options.evaluate.interrupted)) return false;
+    const Stretch stretch{t, std::min(options.chunk, batch.extent.seq - t)};
+    take_step(all, stretch, step_of(batch, stretch));
+    step_done(stretch.count);
   }
   return true;
 }
@@ -149,9 +171,9 @@ Evaluation evaluate_decoding(std::span<Instance* const> instances, const Quality
   Evaluation evaluation;
   evaluation.qualities.resize(instances.size());
   for (const QualityBatch& batch : set.batches) evaluation.tokens_of_set += real_tokens(batch);
-  std::int64_t steps = 0;
-  std::int64_t all_steps = 0;
-  for (const QualityBatch& batch : set.batches) all_steps += batch.extent.seq;
+  std::int64_t done = 0;
+  std::int64_t all_tokens = 0;  // of a row
+  for (const QualityBatch& batch : set.batches) all_tokens += batch.extent.seq;
   for (const QualityBatch& batch : set.batches) {
     ASSAY_ASSERT(batch.mask.empty());
     DecodedBatch all;
@@ -160,10 +182,10 @@ Evaluation evaluate_decoding(std::span<Instance* const> instances, const Quality
       all.push_back(evaluation.qualities[i].non_finite
                         ? nullptr
                         : std::make_unique<DecodedRows>(*instances[i], left, set, batch));
-    const bool is_whole = decode_batch(all, batch, options.evaluate.interrupted, [&] {
-      ++steps;
+    const bool is_whole = decode_batch(all, batch, options, [&](std::int64_t tokens) {
+      done += tokens;
       if (options.evaluate.progress)
-        options.evaluate.progress(static_cast<double>(steps) / static_cast<double>(all_steps));
+        options.evaluate.progress(static_cast<double>(done) / static_cast<double>(all_tokens));
     });
     if (!is_whole) break;
     add_decoded(all, {set, batch}, evaluation.qualities);

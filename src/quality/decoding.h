@@ -9,17 +9,20 @@
 
 namespace assay {
 
-/// How rows go through the cache of instances that with_cache made, with LogitRows::last.
+/// How rows go through the cache of instances that with_cache made.
 struct DecodingOptions {
   std::int64_t capacity = 0;  ///< As the instances' programs were made with.
+  /// Tokens of a row that go in together: 1, with the kernels of decoding and LogitRows::last; more, with those of
+  /// prompts and LogitRows::all, which is faster. What is kept has the cache's dtype in both.
+  std::int64_t chunk = 1;
   Graphs graphs = Graphs::on;
   EvaluateOptions evaluate = {};
 };
 
-/// As evaluate(), token by token: every row of a batch gets its next id, whatever the model thought likely, and what
-/// the model says behind it is scored, with the kernels of decoding and in the cache's dtype. All instances take each
-/// step together, so that no logits are kept. The batches have no masks. Memory beside the weights: a cache of each
-/// instance for a batch's rows.
+/// As evaluate(), chunk by chunk: every row of a batch gets its next ids, whatever the model thought likely, and what
+/// the model says behind them is scored, with keys and values in the cache's dtype. All instances take each step
+/// together, so that no logits are kept. The batches have no masks. Memory beside the weights: a cache of each instance
+/// for a batch's rows. Of greedy_continuations the chunk is 1.
 Evaluation evaluate_decoding(std::span<Instance* const> instances, const QualitySet& set,
                              const DecodingOptions& options);
 

@@ -18,9 +18,9 @@ constexpr CacheSize room = {.capacity = 24, .chunk = 8};
 struct DecodedModel {
   SmallModel small;
 
-  Instance cached(const char* precision, const char* overrides = "") const {
+  Instance cached(const char* precision, const char* overrides = "", LogitRows logits = LogitRows::last) const {
     const PrecisionChoice choice = choose_precision(precision, overrides, DType::bf16);
-    const Program program = build_program(small.config, {.logits = LogitRows::last});
+    const Program program = build_program(small.config, {.logits = logits});
     return Instance(fuse(assign_dtypes(with_cache(program, room), choice)), choice, small.weights, reference_backend(),
                     small.facts);
   }
@@ -50,6 +50,31 @@ TEST(Decoding, ScoresEachTokenAsThePassOverItsWholeWindowDoes) {
   EXPECT_EQ(mine.windows, other.windows);
   ASSERT_EQ(mine.nll.size(), other.nll.size());
   for (std::size_t i = 0; i < mine.nll.size(); ++i) EXPECT_NEAR(mine.nll[i], other.nll[i], 1e-4) << i;
+}
+
+/// Whole windows and pieces that do not divide them, through a cache of eight bits: all read what it kept.
+TEST(Decoding, ChunksOfAnyLengthAreScoredAsTokensAre) {
+  const DecodedModel model;
+  const QualitySet set = set_of(model, 50, 12);
+  Instance fp32 = model.cached("fp32");
+  Instance in_s8 = model.cached("fp32", "kv=s8");
+  const Evaluation by_tokens = evaluate_decoding(std::vector{&fp32, &in_s8}, set, {.capacity = room.capacity});
+  Instance fp32_rows = model.cached("fp32", "", LogitRows::all);
+  Instance s8_rows = model.cached("fp32", "kv=s8", LogitRows::all);
+  for (const std::int64_t chunk : {5, 8}) {
+    const Evaluation by_chunks =
+        evaluate_decoding(std::vector{&fp32_rows, &s8_rows}, set, {.capacity = room.capacity, .chunk = chunk});
+    ASSERT_TRUE(by_chunks.is_whole());
+    EXPECT_EQ(by_chunks.tokens, by_tokens.tokens);
+    const QualityRows& mine = by_chunks.qualities[1];
+    const QualityRows& other = by_tokens.qualities[1];
+    ASSERT_EQ(mine.nll.size(), other.nll.size());
+    ASSERT_EQ(mine.kl.size(), other.kl.size());
+    for (std::size_t i = 0; i < mine.nll.size(); ++i) EXPECT_NEAR(mine.nll[i], other.nll[i], 1e-4) << i;
+    const double kl = std::accumulate(mine.kl.begin(), mine.kl.end(), 0.0);
+    EXPECT_GT(kl, 0);
+    EXPECT_NEAR(kl, std::accumulate(other.kl.begin(), other.kl.end(), 0.0), 0.02 * kl);
+  }
 }
 
 TEST(Decoding, ACacheOfEightBitsDivergesALittleFromOneThatIsExact) {

@@ -87,8 +87,10 @@ void evaluate_all(const BenchGroup& group, const QualitySet& set, Scores& scores
   for (const auto& one : others) options.others.push_back(one.get());
   const EngineOptions& engine = group.request().engine;
   scores.evaluation = with_memory_errors([&] {
-    return engine.cache ? evaluate_decoding(instances, set, {engine.cache->capacity, engine.graphs, options})
-                        : evaluate(instances, set, options);
+    return engine.cache
+               ? evaluate_decoding(instances, set,
+                                   {.capacity = engine.cache->capacity, .graphs = engine.graphs, .evaluate = options})
+               : evaluate(instances, set, options);
   });
   scores.failures = failures_of(others);
 }

@@ -17,6 +17,7 @@
 #include "results/parts.h"
 #include "results/states.h"
 #include "studies/bench/score.h"
+#include "studies/shared/cached.h"
 #include "studies/shared/engine.h"
 #include "studies/shared/hindrance.h"
 
@@ -26,15 +27,6 @@ namespace {
 /// Tokens of a prompt, and those behind it.
 constexpr std::int64_t most_prompt = 128;
 constexpr std::int64_t most_continued = 128;
-
-/// Masks that say that all is real are none.
-void refuse_padding(QualitySet& set, const std::string& file) {
-  for (QualityBatch& batch : set.batches) {
-    if (std::find(batch.mask.begin(), batch.mask.end(), 0) != batch.mask.end())
-      fail_user("{}: --generate scores windows of text: rows with padding are not among them", file);
-    batch.mask.clear();
-  }
-}
 
 /// Stretches of `length` ids inside the set's rows.
 std::vector<std::vector<std::int32_t>> stretches(const QualitySet& set, std::int64_t length) {

@@ -132,12 +132,15 @@ std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject
   all.insert(all.end(), instances.begin(), instances.end());
   EvaluateOptions options;
   options.interrupted = subject.callbacks.interrupted;
-  const Evaluation evaluation = evaluate(all, set, options);
+  return qualities_against_first(set, evaluate(all, set, options));
+}
+
+std::optional<std::vector<UnitQuality>> qualities_against_first(const QualitySet& set, const Evaluation& evaluation) {
   if (!evaluation.is_whole()) return std::nullopt;
+  const std::vector<QualityRows>& all = evaluation.qualities;
   std::vector<UnitQuality> qualities;
-  qualities.reserve(instances.size());
-  for (std::size_t i = 1; i < all.size(); ++i)
-    qualities.push_back(quality_of(set, evaluation.qualities[0], evaluation.qualities[i]));
+  qualities.reserve(all.size() - 1);
+  for (std::size_t i = 1; i < all.size(); ++i) qualities.push_back(quality_of(set, all[0], all[i]));
   return qualities;
 }
 

@@ -118,6 +118,10 @@ const UnitRow* ModelSensitivity::find(const std::string& unit, const std::string
 std::unique_ptr<Instance> StudiedModel::instance(const PrecisionChoice& choice, Fusion fusion) const {
   EngineOptions engine = request.engine;
   engine.fusion = fusion;
+  return instance(choice, engine);
+}
+
+std::unique_ptr<Instance> StudiedModel::instance(const PrecisionChoice& choice, const EngineOptions& engine) const {
   auto made = std::make_unique<Instance>(prepared_program(model, choice, engine), choice, model.weights,
                                          find_backend(engine.device), facts);
   if (base) made->borrow_from(*base);

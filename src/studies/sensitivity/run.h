@@ -116,6 +116,7 @@ struct StudiedModel {
 
   /// An instance in that precision that borrows what these hold.
   std::unique_ptr<Instance> instance(const PrecisionChoice& choice, Fusion fusion) const;
+  std::unique_ptr<Instance> instance(const PrecisionChoice& choice, const EngineOptions& engine) const;
 };
 
 /// Direct figures that an earlier run of the same identity left.
@@ -150,6 +151,8 @@ void measure_directly(StudiedModel& subject, const Restored& restored, ModelSens
 /// fp32 and `instances` on the set. Absent after an interrupt: part of a set compares with no other layer.
 std::optional<std::vector<UnitQuality>> qualities_of(const StudiedModel& subject, const QualitySet& set,
                                                      const std::vector<Instance*>& instances);
+/// The first that was evaluated against each of the others. Absent where the set was not evaluated whole.
+std::optional<std::vector<UnitQuality>> qualities_against_first(const QualitySet& set, const Evaluation& evaluation);
 /// fp32 against what an instance gave on the same set.
 UnitQuality quality_of(const QualitySet& set, const QualityRows& baseline, const QualityRows& mine);
 /// How many rows of QualityRows::kl each row of each batch has.

@@ -25,6 +25,15 @@ void check_padding(const TokenBatch& batch, const std::string& file) {
   }
 }
 
+void refuse_padding(QualitySet& set, const std::string& file) {
+  for (QualityBatch& batch : set.batches) {
+    if (std::find(batch.mask.begin(), batch.mask.end(), 0) != batch.mask.end())
+      fail_user("{}: what goes through a cache is scored on windows of text: rows with padding are not among them",
+                file);
+    batch.mask.clear();
+  }
+}
+
 EngineOptions engine_with_cache(EngineOptions engine, std::int64_t tokens) {
   engine.cache = CacheSize{.capacity = tokens, .chunk = std::clamp<std::int64_t>(tokens - 1, 1, prefill_chunk)};
   engine.program.logits = LogitRows::last;

@@ -18,6 +18,8 @@ constexpr std::size_t fewest_searched = 1;
 constexpr std::size_t fewest_held_out = 2;
 /// A forward and a backward pass, in forward passes.
 constexpr double passes_of_gradients = 3;
+/// Of decoding: fp32 with each dtype of the cache.
+constexpr double passes_of_caches = 4;
 /// Of a run of fp32, which points that are scored together share.
 constexpr double share_of_fp32 = 0.25;
 /// What is measured of rows in a few rounds, operation by operation, tells no smaller differences apart.
@@ -89,12 +91,12 @@ void erase_row(std::size_t row, StudiedModel& subject, ModelSensitivity& study) 
 }
 
 /// What a batch takes in fp32 once weights are held.
-double seconds_of_batch(const StudiedModel& subject) {
-  QualitySet first = subject.set;
+double seconds_of_batch(const Scoring& scoring) {
+  QualitySet first = scoring.subject().set;
   first.batches.resize(1);
-  qualities_of(subject, first, {});
+  scoring.qualities(first, {});
   const double begin_s = now_s();
-  qualities_of(subject, first, {});
+  scoring.qualities(first, {});
   return now_s() - begin_s;
 }
 
@@ -153,22 +155,24 @@ std::vector<LeftOut> drop_useless_rows(StudiedModel& subject, Aim aim, ModelSens
   return left_out;
 }
 
-ScoredBatches batches_within(const TuneRequest& request, const StudiedModel& subject, const QualitySet& held_out,
+ScoredBatches batches_within(const TuneRequest& request, const Scoring& scoring, const QualitySet& held_out,
                              const ModelSensitivity& study, std::size_t finalists, std::vector<LeftOut>& left_out) {
   constexpr TuneShares shares;
-  const double batch_s = seconds_of_batch(subject);
+  const StudiedModel& subject = scoring.subject();
+  const double batch_s = seconds_of_batch(scoring);
   const auto rows = static_cast<double>(subject.rows.size());
   double passes = 0;  // of all rows, in those of fp32
   PointCosts points;
   points.add(request, batch_s, 1);
   for (std::size_t row = 0; row < subject.rows.size(); ++row) {
     const double runs = fp32_runs(subject, study, row);
-    passes += runs;
+    passes += std::max(1.0, runs);  // A row that is fast at what is timed need not be at what is scored.
     points.add(request, batch_s, std::max(1.0, runs));
   }
   for (std::size_t mix = 0; mix < finalists; ++mix) points.add(request, batch_s, std::max(1.0, passes / rows));
   choose_points(request, batch_s, left_out, points);
-  const double estimates = 1 + passes + 2 + 2 * rows + passes_of_gradients;  // rows; rests and tied heads; gradients
+  const double caches = request.aim == Aim::decode ? passes_of_caches : 0;
+  const double estimates = 1 + passes + 2 + 2 * rows + passes_of_gradients + caches;  // rows; rests and tied heads; ...
   ScoredBatches scored;
   scored.searched =
       within(shares.estimates * request.seconds, estimates * batch_s, fewest_searched, subject.set.batches.size());

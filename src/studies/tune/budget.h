@@ -9,6 +9,7 @@
 #include "quality/evaluate.h"
 #include "studies/sensitivity/run.h"
 #include "studies/tune/request.h"
+#include "studies/tune/scoring.h"
 
 namespace assay {
 
@@ -52,7 +53,7 @@ struct ScoredBatches {
 /// As many of the sets' batches as the budget has room for, by the time of one in fp32 and by the costs of the rows; no
 /// fewer than one that is searched on and two that are held out. Of rows that are left out, the slowest get no point
 /// where the end's share has no room for all.
-ScoredBatches batches_within(const TuneRequest& request, const StudiedModel& subject, const QualitySet& held_out,
+ScoredBatches batches_within(const TuneRequest& request, const Scoring& scoring, const QualitySet& held_out,
                              const ModelSensitivity& study, std::size_t finalists, std::vector<LeftOut>& left_out);
 
 }  // namespace assay

@@ -177,6 +177,11 @@ Figure front_figure(const Tuning& tuning) {
   return figure;
 }
 
+std::string rest_words(const Recipe& recipe) {
+  const std::string words = fmt::format("All else is {}.", recipe.rest->name);
+  return recipe.kv ? words + fmt::format(" Keys and values are kept in {}.", name(*recipe.kv)) : words;
+}
+
 /// How many layers have each row.
 Table mix_table(const TunePoint& point) {
   struct Share {
@@ -197,7 +202,7 @@ Table mix_table(const TunePoint& point) {
       {{.key = "layers", .notation = Notation::count}, [](const Share& s) -> Table::Cell { return s.layers; }}};
   return filled({.key = "mix",
                  .caption = fmt::format("{}: linear layers by precision", point.precision),
-                 .legend = fmt::format("All else is {}.", point.recipe.rest->name)},
+                 .legend = rest_words(point.recipe)},
                 columns, shares);
 }
 

@@ -13,6 +13,7 @@
 #include "studies/sensitivity/units.h"
 #include "studies/shared/engine.h"
 #include "studies/tune/aims.h"
+#include "studies/tune/caches.h"
 #include "tensor/baseline_precision.h"
 #include "tensor/recipe.h"
 
@@ -31,16 +32,16 @@ double cost_for(const StudiedModel& subject, const ModelSensitivity& study, Aim 
   return row == 0 ? cost.*facts.fp32 : cost.*facts.low;
 }
 
-/// The rest in a row, all linear layers in fp32.
-Mix rest_alone(std::size_t row, std::size_t parts) {
-  return {row, std::vector<std::size_t>(parts, 0)};
+/// A rest, all linear layers in fp32.
+Mix rest_alone(std::size_t rest, std::size_t parts) {
+  return {rest, std::vector<std::size_t>(parts, 0)};
 }
 
 class Foreteller {
  public:
-  Foreteller(const StudiedModel& subject, const ModelSensitivity& study, Aim aim, const LossStore& store)
-      : subject_(subject), study_(study), aim_(aim), store_(store) {
-    choices_.parts = parts_of(subject);
+  Foreteller(const TuneRequest& request, const ModelSensitivity& study, const Scoring& scoring, const LossStore& store)
+      : request_(request), subject_(scoring.subject()), study_(study), scoring_(scoring), store_(store) {
+    choices_.parts = parts_of(subject_);
   }
 
   std::optional<MixChoices> run() {
@@ -51,6 +52,7 @@ class Foreteller {
     for (std::size_t row = 1; row < rows(); ++row) {
       if (!add_losses(row)) return std::nullopt;
     }
+    if (request_.aim == Aim::decode && !add_caches()) return std::nullopt;
     return std::move(choices_);
   }
 
@@ -60,7 +62,8 @@ class Foreteller {
 
   void add_costs(std::size_t row) {
     for (MixPart& part : choices_.parts) {
-      for (const std::size_t unit : part.units) part.options[row].cost += cost_for(subject_, study_, aim_, row, unit);
+      for (const std::size_t unit : part.units)
+        part.options[row].cost += cost_for(subject_, study_, request_.aim, row, unit);
     }
   }
 
@@ -72,17 +75,17 @@ class Foreteller {
 
   void add_rests() {
     for (std::size_t row = 0; row < rows(); ++row) {
-      const double rest = cost_for(subject_, study_, aim_, row, whole()) - cost_of_parts(row);
-      choices_.rests.push_back({row, {std::max(0.0, rest), 0}});
+      const double rest = cost_for(subject_, study_, request_.aim, row, whole()) - cost_of_parts(row);
+      choices_.rests.push_back({.row = row, .option = {std::max(0.0, rest), 0}});
     }
   }
 
   bool measure_rests() {
     std::vector<Recipe> recipes;
     recipes.reserve(choices_.rests.size());
-    for (const MixRest& rest : choices_.rests)
-      recipes.push_back(recipe_of(subject_, choices_, rest_alone(rest.row, choices_.parts.size()), "rest"));
-    const auto qualities = losses_of(subject_, recipes, {}, store_);
+    for (std::size_t rest = 0; rest < choices_.rests.size(); ++rest)
+      recipes.push_back(recipe_of(subject_, choices_, rest_alone(rest, choices_.parts.size()), "rest"));
+    const auto qualities = losses_of(scoring_, recipes, {}, store_);
     if (!qualities) return false;
     for (std::size_t i = 0; i < choices_.rests.size(); ++i)
       choices_.rests[i].option.loss = (*qualities)[i].failure.empty() ? (*qualities)[i].kl.value : unbearable;
@@ -94,7 +97,7 @@ class Foreteller {
     const Recipe alone{.name = "alone",
                        .rest = &baseline_precision(),
                        .layers = {{subject_.units[unit].name, &find_precision(subject_.rows[row - 1].row.name)}}};
-    const auto qualities = losses_of(subject_, {alone}, {}, store_);
+    const auto qualities = losses_of(scoring_, {alone}, {}, store_);
     if (!qualities) return std::nullopt;
     return qualities->front().failure.empty() ? qualities->front().kl.value : unbearable;
   }
@@ -111,6 +114,21 @@ class Foreteller {
       }
     }
     scale_losses(row, sum);
+    return true;
+  }
+
+  /// Each rest with each cache: what both take and lose. False after an interrupt.
+  bool add_caches() {
+    const std::vector<CacheOption> caches = cache_options(request_, scoring_, store_);
+    if (caches.empty()) return false;
+    std::vector<MixRest> with_caches;
+    with_caches.reserve(choices_.rests.size() * caches.size());
+    for (const MixRest& rest : choices_.rests) {
+      for (const CacheOption& cache : caches)
+        with_caches.push_back(
+            {rest.row, cache.kv, {rest.option.cost + cache.option.cost, rest.option.loss + cache.option.loss}});
+    }
+    choices_.rests = std::move(with_caches);
     return true;
   }
 
@@ -138,9 +156,10 @@ class Foreteller {
   /// Whatever noise says, no loss becomes a gain.
   static constexpr double least_scale = 0.05;
 
+  const TuneRequest& request_;
   const StudiedModel& subject_;
   const ModelSensitivity& study_;
-  Aim aim_;
+  const Scoring& scoring_;
   const LossStore& store_;
   MixChoices choices_;
 };
@@ -167,17 +186,16 @@ std::vector<OpenLoss> open_losses(const std::vector<Recipe>& recipes, const std:
 }
 
 /// All of them beside one run of fp32. False after an interrupt.
-bool measure_losses(const StudiedModel& subject, std::span<const OpenLoss> open, const LossStore& store) {
+bool measure_losses(const Scoring& scoring, std::span<const OpenLoss> open, const LossStore& store) {
   std::vector<std::unique_ptr<Instance>> own;
   std::vector<Instance*> instances;
   own.reserve(open.size());
   instances.reserve(open.size());
   for (const OpenLoss& one : open) {
-    if (one.lent == nullptr)
-      own.push_back(subject.instance(choose_precision(*one.recipe, native_16bit(subject.facts)), Fusion::on));
+    if (one.lent == nullptr) own.push_back(scoring.instance(*one.recipe));
     instances.push_back(one.lent == nullptr ? own.back().get() : one.lent);
   }
-  const auto found = qualities_of(subject, subject.set, instances);
+  const auto found = scoring.qualities(scoring.subject().set, instances);
   if (!found) return false;
   for (std::size_t i = 0; i < open.size(); ++i) store.known[open[i].text] = (*found)[i];
   if (store.keep) store.keep();
@@ -193,17 +211,17 @@ std::optional<double> foretold_kl(const UnitRow& row) {
   return row.estimate->fisher * std::max(1.0, amplified);
 }
 
-std::optional<MixChoices> choices_of(const StudiedModel& subject, Aim aim, const ModelSensitivity& study,
+std::optional<MixChoices> choices_of(const TuneRequest& request, const ModelSensitivity& study, const Scoring& scoring,
                                      const LossStore& store) {
-  return Foreteller(subject, study, aim, store).run();
+  return Foreteller(request, study, scoring, store).run();
 }
 
-std::optional<std::vector<UnitQuality>> losses_of(const StudiedModel& subject, const std::vector<Recipe>& recipes,
+std::optional<std::vector<UnitQuality>> losses_of(const Scoring& scoring, const std::vector<Recipe>& recipes,
                                                   const std::vector<Instance*>& lent, const LossStore& store) {
   const std::vector<OpenLoss> open = open_losses(recipes, lent, store.known);
   for (std::size_t begin = 0; begin < open.size(); begin += scored_together) {
     const std::size_t count = std::min(scored_together, open.size() - begin);
-    if (!measure_losses(subject, std::span(open).subspan(begin, count), store)) return std::nullopt;
+    if (!measure_losses(scoring, std::span(open).subspan(begin, count), store)) return std::nullopt;
   }
   std::vector<UnitQuality> qualities;
   qualities.reserve(recipes.size());

@@ -1,6 +1,5 @@
 #include "studies/tune/parts.h"
 
-#include <algorithm>
 #include <map>
 
 #include "program/program.h"
@@ -30,9 +29,7 @@ std::vector<std::string> row_names(const StudiedModel& subject) {
 }
 
 PartOption foretold(const MixChoices& choices, const Mix& mix) {
-  const auto rest =
-      std::find_if(choices.rests.begin(), choices.rests.end(), [&](const MixRest& one) { return one.row == mix.rest; });
-  PartOption sum = rest->option;
+  PartOption sum = choices.rests[mix.rest].option;
   for (std::size_t p = 0; p < mix.rows.size(); ++p) {
     const PartOption& option = choices.parts[p].options[mix.rows[p]];
     sum.cost += option.cost;
@@ -43,9 +40,10 @@ PartOption foretold(const MixChoices& choices, const Mix& mix) {
 
 Recipe recipe_of(const StudiedModel& subject, const MixChoices& choices, const Mix& mix, const std::string& name) {
   const std::vector<std::string> names = row_names(subject);
-  Recipe recipe{name, &find_precision(names[mix.rest])};
+  const MixRest& rest = choices.rests[mix.rest];
+  Recipe recipe{.name = name, .rest = &find_precision(names[rest.row]), .kv = rest.kv};
   for (std::size_t p = 0; p < mix.rows.size(); ++p) {
-    if (mix.rows[p] == mix.rest) continue;
+    if (mix.rows[p] == rest.row) continue;
     for (const std::size_t unit : choices.parts[p].units)
       recipe.layers.push_back({subject.units[unit].name, &find_precision(names[mix.rows[p]])});
   }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "studies/sensitivity/run.h"
 #include "studies/tune/knapsack.h"
 #include "studies/tune/request.h"
+#include "tensor/dtype.h"
 #include "tensor/recipe.h"
 
 namespace assay {
@@ -21,6 +23,7 @@ struct MixPart {
 /// What everything but the linear layers runs in: embedding, norms, residual stream, attention's own products.
 struct MixRest {
   std::size_t row = 0;
+  std::optional<DType> kv = {};  ///< Of decoding: what keys and values are kept in.
   PartOption option = {};
 };
 
@@ -32,7 +35,7 @@ struct MixChoices {
 
 /// A row for each part, and one for the rest.
 struct Mix {
-  std::size_t rest = 0;                ///< A row.
+  std::size_t rest = 0;                ///< Of MixChoices::rests.
   std::vector<std::size_t> rows = {};  ///< By part.
   friend bool operator==(const Mix& a, const Mix& b) = default;
 };

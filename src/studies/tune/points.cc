@@ -30,7 +30,7 @@ std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const
   std::size_t beyond = 0;
   std::size_t within = 0;
   for (const TriedMix* one : sorted) {
-    if (one->recipe.layers.empty()) continue;  // a uniform precision
+    if (one->recipe.layers.empty() && !one->recipe.kv) continue;  // a uniform precision
     const bool passes = loss_of(limit.kind, one->quality) <= limit.most;
     std::size_t& count = passes ? within : beyond;
     if (count >= (passes ? most_finalists : most_beyond)) continue;
@@ -55,16 +55,16 @@ UnitQuality without_intervals(UnitQuality quality) {
 }
 
 /// Some of the points, together. False after an interrupt.
-bool score_points(const StudiedModel& subject, const QualitySet& held_out, std::span<TunePoint> points) {
+bool score_points(const Scoring& scoring, const QualitySet& held_out, std::span<TunePoint> points) {
   std::vector<std::unique_ptr<Instance>> own;
   std::vector<Instance*> instances;
   own.reserve(points.size());
   instances.reserve(points.size());
   for (TunePoint& point : points) {
-    own.push_back(subject.instance(choose_precision(point.recipe, native_16bit(subject.facts)), Fusion::on));
+    own.push_back(scoring.instance(point.recipe));
     instances.push_back(own.back().get());
   }
-  const auto qualities = qualities_of(subject, held_out, instances);
+  const auto qualities = scoring.qualities(held_out, instances);
   if (!qualities) return false;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const bool is_itself = points[i].precision == baseline_precision().name;
@@ -95,14 +95,15 @@ std::vector<TunePoint> points_of(const StudiedModel& subject, const ModelSensiti
   return points;
 }
 
-bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tuning& tuning) {
+bool score_held_out(const Scoring& scoring, const QualitySet& held_out, Tuning& tuning) {
+  const auto& progress = scoring.subject().callbacks.progress;
   for (std::size_t begin = 0; begin < tuning.points.size(); begin += scored_together) {
     const std::size_t count = std::min(scored_together, tuning.points.size() - begin);
-    if (subject.callbacks.progress)
-      subject.callbacks.progress(
+    if (progress)
+      progress(
           fmt::format("scoring {} of {} points on rows that were not searched on", begin + count, tuning.points.size()),
           0);
-    if (!score_points(subject, held_out, std::span(tuning.points).subspan(begin, count))) return false;
+    if (!score_points(scoring, held_out, std::span(tuning.points).subspan(begin, count))) return false;
   }
   return true;
 }

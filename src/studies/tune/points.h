@@ -7,6 +7,7 @@
 #include "studies/sensitivity/run.h"
 #include "studies/tune/request.h"
 #include "studies/tune/run.h"
+#include "studies/tune/scoring.h"
 
 namespace assay {
 
@@ -18,7 +19,7 @@ inline constexpr std::size_t most_beyond = 2;     ///< And mixes that lose more 
 std::vector<TunePoint> points_of(const StudiedModel& subject, const ModelSensitivity& study, const Tuning& tuning);
 
 /// Scores every point on rows that the search did not see. False after an interrupt.
-bool score_held_out(const StudiedModel& subject, const QualitySet& held_out, Tuning& tuning);
+bool score_held_out(const Scoring& scoring, const QualitySet& held_out, Tuning& tuning);
 
 /// Times fp32 and all points, interleaved.
 Document timed_points(const TuneRequest& request, const Tuning& tuning, const MachineFacts& facts,

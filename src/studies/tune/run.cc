@@ -32,6 +32,7 @@
 #include "studies/tune/options.h"
 #include "studies/tune/parts.h"
 #include "studies/tune/points.h"
+#include "studies/tune/scoring.h"
 #include "studies/tune/state.h"
 #include "tensor/baseline_precision.h"
 #include "tensor/ledger.h"
@@ -114,6 +115,7 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
   if (by_window) quality.protocol.most_tokens = (search_rows + held_rows) * request.window;
   quality.seed = request.model_options.seed;
   QualityData data = quality_data(model, quality);
+  if (request.aim == Aim::decode) refuse_padding(*data.set, request.data.string());
   const std::string name = data.set->data;
   SplitData split;
   split.search = taken_from(*data.set, search_rows);
@@ -176,19 +178,22 @@ void drop_emulated(StudiedModel& subject) {
 }
 
 /// Quality of every row as a whole, into the study's last unit. False after an interrupt.
-bool measure_whole(const StudiedModel& subject, const LossStore& store, ModelSensitivity& study) {
+bool measure_whole(const Scoring& scoring, const LossStore& store, ModelSensitivity& study) {
+  const StudiedModel& subject = scoring.subject();
   std::vector<Instance*> instances;
   std::vector<Recipe> recipes;
   instances.reserve(subject.whole.size());
   recipes.reserve(subject.whole.size());
-  for (const auto& instance : subject.whole) instances.push_back(instance.get());
+  if (scoring.takes_plain_instances()) {
+    for (const auto& instance : subject.whole) instances.push_back(instance.get());
+  }
   for (const PrecisionChoice& row : subject.rows)
     recipes.push_back({.name = "whole", .rest = &find_precision(row.row.name)});
   if (subject.callbacks.progress)
     subject.callbacks.progress(fmt::format("scoring {} precisions as a whole", recipes.size()), 0);
-  const auto qualities = losses_of(subject, recipes, instances, store);
+  const auto qualities = losses_of(scoring, recipes, instances, store);
   if (!qualities) return false;
-  for (std::size_t i = 0; i < instances.size(); ++i)
+  for (std::size_t i = 0; i < recipes.size(); ++i)
     study.rows_by_unit[(i + 1) * subject.units.size() - 1].only = (*qualities)[i];
   return true;
 }
@@ -221,18 +226,20 @@ class Tuner {
     StudiedModel subject = studied_model(sensitivity_, model_, std::move(data.search), facts_, callbacks_);
     drop_emulated(subject);
     study_ = empty_study(subject);
+    const std::string identity = study_.identity + (request_.aim == Aim::decode ? ", through a cache" : "");
     if (before) {
-      check_identity(*before, request_.resume, study_.identity);
+      check_identity(*before, request_.resume, identity);
       state_ = *before;
     }
-    state_.identity = study_.identity;
+    state_.identity = identity;
     const std::size_t split = subject.set.batches.size();
-    search(subject, data.held_out);
+    const Scoring scoring(subject, request_.aim, std::max(longest_row(subject.set), longest_row(data.held_out)));
+    search(subject, scoring, data.held_out);
     tuning_.held_out_of = fmt::format("{}, {} rows {} them", data.held_out.data, row_count(data.held_out),
                                       subject.set.batches.size() < split ? "further behind" : "behind");
     keep_state();
     tuning_.points = points_of(subject, study_, tuning_);
-    if (!score_held_out(subject, data.held_out, tuning_)) tuning_.is_partial = true;
+    if (!score_held_out(scoring, data.held_out, tuning_)) tuning_.is_partial = true;
     Document document = timed_points(request_, tuning_, facts_, callbacks_);
     tuning_.is_interrupted = is_set(callbacks_.interrupted);
     tuning_.answer = answer_of(tuning_, document);
@@ -255,14 +262,15 @@ class Tuner {
     tuning_.budget_s = request_.seconds;
   }
 
-  void search(StudiedModel& subject, QualitySet& held_out) {
+  /// `scoring` is of the subject.
+  void search(StudiedModel& subject, const Scoring& scoring, QualitySet& held_out) {
     measure_all_costs(subject);
     if (is_interrupted()) return end_early(subject);
     leave_out(subject);
-    const double end_part_s = fit_to_budget(subject, held_out);
+    const double end_part_s = fit_to_budget(subject, scoring, held_out);
     if (subject.rows.empty()) return;
     const LossStore store{state_.losses, [this] { keep_each_minute(); }};
-    std::optional<MixChoices> choices = estimated_choices(subject, store);
+    std::optional<MixChoices> choices = estimated_choices(subject, scoring, store);
     tuning_.estimates_s = now_s() - begin_s_;
     if (!choices) {
       tuning_.is_partial = true;
@@ -272,7 +280,7 @@ class Tuner {
     const double search_begin_s = now_s();
     const double end_s =
         std::max(begin_s_ + request_.seconds - end_part_s, search_begin_s + least_search_share * request_.seconds);
-    tuning_.tried = search_mixes(subject, *choices, {request_, end_s, store});
+    tuning_.tried = search_mixes(*choices, {request_, scoring, end_s, store});
     tuning_.search_s = now_s() - search_begin_s;
     tuning_.is_partial = is_interrupted() || now_s() > end_s;
   }
@@ -318,10 +326,10 @@ class Tuner {
 
   /// Cuts what is scored to what the budget has room for, but for rows that were asked for or that an earlier run
   /// searched on. Returns what the end will take, s.
-  double fit_to_budget(StudiedModel& subject, QualitySet& held_out) {
+  double fit_to_budget(StudiedModel& subject, const Scoring& scoring, QualitySet& held_out) {
     auto& batches = subject.set.batches;
     const std::size_t mixes = subject.rows.empty() ? 0 : most_finalists + most_beyond;
-    const ScoredBatches scored = batches_within(request_, subject, held_out, study_, mixes, tuning_.left_out);
+    const ScoredBatches scored = batches_within(request_, scoring, held_out, study_, mixes, tuning_.left_out);
     held_out.batches.resize(scored.held_out);
     const bool is_asked = request_.search_rows > 0;
     if (state_.batches || !is_asked) batches.resize(std::min(batches.size(), state_.batches.value_or(scored.searched)));
@@ -333,8 +341,8 @@ class Tuner {
   }
 
   /// Absent after an interrupt.
-  std::optional<MixChoices> estimated_choices(StudiedModel& subject, const LossStore& store) {
-    if (!measure_whole(subject, store, study_)) return std::nullopt;
+  std::optional<MixChoices> estimated_choices(StudiedModel& subject, const Scoring& scoring, const LossStore& store) {
+    if (!measure_whole(scoring, store, study_)) return std::nullopt;
     leave_out(subject);
     give_errors(state_, study_);
     const Power no_meter;
@@ -346,7 +354,7 @@ class Tuner {
     if (lacks_joules) measure_energy_of_layers(subject, timed_batch(model_, request_), power_, study_);
     if (is_interrupted()) return std::nullopt;
     keep_each_minute();
-    return choices_of(subject, request_.aim, study_, store);
+    return choices_of(request_, study_, scoring, store);
   }
 
   /// By gradients.

@@ -244,6 +244,39 @@ TEST_F(Tune, TakesForDecodingWhatIntervalsDoNotTellFromBetter) {
   }));
 }
 
+/// Each dtype of the cache is scored through it, and every mix says which it has.
+TEST_F(Tune, SearchesWhatKeysAndValuesOfDecodingAreKeptIn) {
+  request_.aim = Aim::decode;
+  request_.precisions = {"int8-weights"};
+  request_.limit.most = 1e6;
+  request_.resume = folder_.path() / "state.json";
+  const Document found = document();
+  const Json mixes = parse_json(read_file(request_.resume, 1 << 24), "state").at("mixes");
+  const auto kl_of_cache = [&](const char* kv) {
+    const Recipe recipe{.name = "cache", .rest = &find_precision("fp32"), .kv = parse_dtype(kv)};
+    return mixes.at(recipe_text(recipe)).at("kl").at("value").get<double>();
+  };
+  EXPECT_LT(kl_of_cache("f32"), 1e-9);
+  EXPECT_LT(kl_of_cache("f16"), kl_of_cache("bf16"));
+  EXPECT_LT(kl_of_cache("bf16"), kl_of_cache("s8"));
+  std::size_t timed = 0;
+  for (const Record& record : found.records) {
+    if (!record.setting.precision.starts_with(recipe_prefix)) continue;
+    ++timed;
+    EXPECT_NE(record.setting.recipe.value().find("kv = "), std::string::npos) << *record.setting.recipe;
+  }
+  EXPECT_GT(timed, 0U);
+}
+
+/// Rows with padding go through no cache here.
+TEST_F(Tune, RefusesPaddedRowsWhereDecodingIsTheAim) {
+  request_.aim = Aim::decode;
+  std::vector<std::uint8_t> mask(rows * seq, 1);
+  mask.front() = 0;
+  write_npy(folder_.path() / "attention_mask.npy", NpyType::u8, {rows, seq}, std::as_bytes(std::span(mask)));
+  EXPECT_THROW(document(), Error);
+}
+
 TEST_F(Tune, KeepsAnAccuracyThatMayDropByNoMore) {
   add_labels();
   request_.limit = {LossKind::drop, 0.001};

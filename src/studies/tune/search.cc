@@ -49,11 +49,11 @@ std::vector<double> between(double low, double high) {
 
 class MixSearch {
  public:
-  MixSearch(const StudiedModel& subject, const MixChoices& choices, const SearchContext& context)
-      : subject_(subject), choices_(choices), context_(context) {}
+  MixSearch(const MixChoices& choices, const SearchContext& context)
+      : subject_(context.scoring.subject()), choices_(choices), context_(context) {}
 
   std::vector<TriedMix> run() {
-    for (const MixRest& rest : promising_rests()) search_budgets(rest);
+    for (const std::size_t rest : promising_rests()) search_budgets(rest);
     repair();
     return std::move(tried_);
   }
@@ -66,32 +66,32 @@ class MixSearch {
   }
 
   /// The foretold optimum at a budget of KL, less what the rest takes of it.
-  std::optional<Mix> optimum(const MixRest& rest, double budget) const {
-    const double left = budget - rest.option.loss;
+  std::optional<Mix> optimum(std::size_t rest, double budget) const {
+    const double left = budget - choices_.rests[rest].option.loss;
     if (left <= 0) return std::nullopt;
     std::vector<std::vector<PartOption>> parts;
     parts.reserve(choices_.parts.size());
     for (const MixPart& part : choices_.parts) parts.push_back(part.options);
     const auto rows = cheapest_within(parts, left);
-    return rows ? std::optional(Mix{rest.row, *rows}) : std::nullopt;
+    return rows ? std::optional(Mix{rest, *rows}) : std::nullopt;
   }
 
   /// Those with which the limit is foretold to be kept for least.
-  std::vector<MixRest> promising_rests() const {
-    std::vector<std::pair<double, MixRest>> by_cost;
-    for (const MixRest& rest : choices_.rests) {
+  std::vector<std::size_t> promising_rests() const {
+    std::vector<std::pair<double, std::size_t>> by_cost;
+    for (std::size_t rest = 0; rest < choices_.rests.size(); ++rest) {
       if (const auto mix = optimum(rest, kl_near(context_.request.limit)))
         by_cost.emplace_back(foretold(choices_, *mix).cost, rest);
     }
     std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     by_cost.resize(std::min(by_cost.size(), most_rests));
-    std::vector<MixRest> rests;
+    std::vector<std::size_t> rests;
     rests.reserve(by_cost.size());
     for (const auto& [cost, rest] : by_cost) rests.push_back(rest);
     return rests;
   }
 
-  void search_budgets(const MixRest& rest) {
+  void search_budgets(std::size_t rest) {
     std::vector<double> budgets = first_budgets(kl_near(context_.request.limit));
     double low = 0;
     double high = std::numeric_limits<double>::infinity();
@@ -143,12 +143,12 @@ class MixSearch {
     instances.reserve(mixes.size());
     recipes.reserve(mixes.size());
     for (TriedMix& one : mixes) {
-      own.push_back(subject_.instance(choose_precision(one.recipe, native_16bit(subject_.facts)), Fusion::on));
+      own.push_back(context_.scoring.instance(one.recipe));
       if (context_.request.aim == Aim::bytes) one.foretold.cost = bytes_of_constants(own.back()->program());
       instances.push_back(own.back().get());
       recipes.push_back(one.recipe);
     }
-    losses_of(subject_, recipes, instances, context_.store);
+    losses_of(context_.scoring, recipes, instances, context_.store);
     for (TriedMix& one : mixes) {
       const auto known = context_.store.known.find(recipe_text(one.recipe));
       if (known == context_.store.known.end()) continue;
@@ -228,9 +228,8 @@ const TriedMix* cheapest_within_limit(const std::vector<TriedMix>& tried, const 
   return best;
 }
 
-std::vector<TriedMix> search_mixes(const StudiedModel& subject, const MixChoices& choices,
-                                   const SearchContext& context) {
-  return MixSearch(subject, choices, context).run();
+std::vector<TriedMix> search_mixes(const MixChoices& choices, const SearchContext& context) {
+  return MixSearch(choices, context).run();
 }
 
 }  // namespace assay

@@ -34,6 +34,7 @@ const TriedMix* cheapest_within_limit(const std::vector<TriedMix>& tried, const 
 /// Where a search is told to end, and what it knows from before and leaves behind.
 struct SearchContext {
   const TuneRequest& request;
+  const Scoring& scoring;
   double end_s = 0;  ///< By now_s().
   LossStore store;
 };
@@ -41,8 +42,7 @@ struct SearchContext {
 /// Mixes by the foretold optimum under budgets from far above the limit to far below it, closer and closer to where the
 /// measured loss crosses the limit; then the best one, changed in one part at a time while that makes it cheaper within
 /// the limit. All that were measured, in that order. Ends early at `end_s` and at an interrupt.
-std::vector<TriedMix> search_mixes(const StudiedModel& subject, const MixChoices& choices,
-                                   const SearchContext& context);
+std::vector<TriedMix> search_mixes(const MixChoices& choices, const SearchContext& context);
 
 /// The search aims a little below the limit: what is chosen because it passes tends to look better than it is.
 constexpr double aimed_share = 0.9;

@@ -1,0 +1,50 @@
+#include "studies/tune/scoring.h"
+
+#include <algorithm>
+
+#include "quality/decoding.h"
+#include "tensor/baseline_precision.h"
+
+namespace assay {
+namespace {
+
+/// Of programs that keep keys and values of windows and give the logits of each of their tokens.
+EngineOptions engine_of_windows(EngineOptions engine, std::int64_t window) {
+  engine.cache = CacheSize{.capacity = window, .chunk = window};
+  engine.program.logits = LogitRows::all;
+  return engine;
+}
+
+}  // namespace
+
+Scoring::Scoring(const StudiedModel& subject, Aim aim, std::int64_t window)
+    : subject_(subject), engine_(subject.request.engine) {
+  if (aim != Aim::decode) return;
+  engine_ = engine_of_windows(engine_, window);
+  cached_fp32_ = instance({.name = "fp32", .rest = &baseline_precision()});
+}
+
+std::unique_ptr<Instance> Scoring::instance(const Recipe& recipe) const {
+  return subject_.instance(choose_precision(recipe, native_16bit(subject_.facts)), engine_);
+}
+
+std::optional<std::vector<UnitQuality>> Scoring::qualities(const QualitySet& set,
+                                                           const std::vector<Instance*>& instances) const {
+  if (takes_plain_instances()) return qualities_of(subject_, set, instances);
+  std::vector<Instance*> all = {cached_fp32_.get()};
+  all.insert(all.end(), instances.begin(), instances.end());
+  EvaluateOptions options;
+  options.interrupted = subject_.callbacks.interrupted;
+  return qualities_against_first(
+      set, evaluate_decoding(
+               all, set,
+               {.capacity = engine_.cache->capacity, .chunk = engine_.cache->chunk, .evaluate = std::move(options)}));
+}
+
+std::int64_t longest_row(const QualitySet& set) {
+  std::int64_t longest = 0;
+  for (const QualityBatch& batch : set.batches) longest = std::max(longest, batch.extent.seq);
+  return longest;
+}
+
+}  // namespace assay
