@@ -60,6 +60,17 @@ def continued(model, ids, mask, end_ids):
     return sequences, margins
 
 
+def ends_of(free):
+    """Up to two ids at which rows end, none of them before its fourth new id; one that is nowhere where there is none."""
+    first = {}
+    for row in free:
+        for one in row:
+            first[one] = min(first.get(one, NEW), row.index(one))
+    late = sorted((one for one, at in first.items() if at >= 3), key=lambda one: first[one])
+    nowhere = next(one for one in range(NEW * len(free) + 1) if one not in first)
+    return late[:2] or [nowhere]
+
+
 def write_continuations(folder, seed):
     config = AutoConfig.from_pretrained(folder)
     if not is_decoder(config):
@@ -68,7 +79,7 @@ def write_continuations(folder, seed):
     ids, mask = prompts(config.get_text_config().vocab_size, seed)
     model.generation_config.eos_token_id = None
     free, _ = continued(model, ids, mask, None)
-    end_ids = [free[0][6], free[1][3]]
+    end_ids = ends_of(free)
     sequences, margins = continued(model, ids, mask, end_ids)
     case = {"input_ids": ids.tolist(), "attention_mask": mask.tolist(), "end_ids": end_ids, "sequences": sequences,
             "margins": margins}  # fmt: skip

@@ -115,16 +115,17 @@ class Tune : public testing::Test {
       names.push_back(precision);
       if (standing == "take") taken.push_back(precision);
     }
-    const std::vector<ChoiceRow> rows = choice_of(question, names, {document.records, document.findings});
+    const std::vector<ChoiceRow> choice = choice_of(question, names, {document.records, document.findings});
     if (taken.empty()) {
       EXPECT_TRUE(verdict.starts_with("No advice for ")) << verdict;
       EXPECT_FALSE(is_there(request_.recipe));
-      for (const ChoiceRow& row : rows) EXPECT_EQ(row.standing, AimStanding::lacking) << row.name << ": " << row.words;
+      for (const ChoiceRow& row : choice)
+        EXPECT_EQ(row.standing, AimStanding::lacking) << row.name << ": " << row.words;
       return;
     }
     ASSERT_EQ(taken.size(), 1U);
     EXPECT_TRUE(verdict.starts_with(fmt::format("Take {}: ", taken[0]))) << verdict;
-    for (const ChoiceRow& row : rows) {
+    for (const ChoiceRow& row : choice) {
       if (row.name == taken[0]) {
         EXPECT_TRUE(row.is_tied()) << verdict;
       } else if (row.is_tied()) {
@@ -442,8 +443,10 @@ class ChosenPoint : public testing::Test {
   Record& record(std::size_t point) { return timed_.records[point]; }
   /// Over processes the mix takes 0.75 to 1.15 times what int8 does.
   void leave_open() {
-    for (std::size_t i = 0; i < 40; ++i)
-      record(2).latency.made().raw_ms[i] = 30 * (0.75 + 0.1 * static_cast<double>(i / 8));
+    for (std::size_t process = 0; process < 5; ++process) {
+      for (std::size_t round = 0; round < 8; ++round)
+        record(2).latency.made().raw_ms[process * 8 + round] = 30 * (0.75 + 0.1 * static_cast<double>(process));
+    }
     record(2).latency.made().median_ms = 28.5;
   }
   std::string told() {
