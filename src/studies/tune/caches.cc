@@ -87,6 +87,7 @@ class CachedToken {
 /// Of each dtype, in rounds of all of them. None after an interrupt.
 std::vector<double> cache_costs(const TuneRequest& request, const StudiedModel& subject) {
   std::vector<std::unique_ptr<CachedToken>> tokens;
+  tokens.reserve(std::size(kept_dtypes));
   for (const DType kv : kept_dtypes) tokens.push_back(std::make_unique<CachedToken>(subject, request, kv));
   const double end_s = now_s() + subject.request.layer_seconds * static_cast<double>(tokens.size());
   for (std::size_t round = 0; round < fewest_for_interval || now_s() < end_s; ++round) {
@@ -97,6 +98,7 @@ std::vector<double> cache_costs(const TuneRequest& request, const StudiedModel& 
     for (const auto& token : tokens) token->add_round();
   }
   std::vector<double> costs;
+  costs.reserve(tokens.size());
   for (const auto& token : tokens) costs.push_back(token->median_ms());
   return costs;
 }
@@ -111,6 +113,7 @@ std::vector<CacheOption> cache_options(const TuneRequest& request, const Scoring
   const auto losses = losses_of(scoring, recipes, {}, store);
   if (!losses) return {};
   std::vector<CacheOption> options;
+  options.reserve(costs.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {
     if ((*losses)[i].failure.empty())
       options.push_back({kept_dtypes[i], {.cost = costs[i], .loss = (*losses)[i].kl.value}});
