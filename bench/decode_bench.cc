@@ -3,7 +3,8 @@
 //
 //   decode_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5 [--threads=N]
 //
-// "read" is bytes of packed weights a second. With one thread times are the processor's.
+// "read" is bytes of packed weights a second; NAME/memory is what fp32's bytes take at the bandwidth of reading at that
+// moment, by all threads. With one thread the others' times are the processor's.
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/team.h"
+#include "hardware/bandwidth.h"
 #include "product_bench.h"
 #include "product_call.h"
 
@@ -104,6 +106,15 @@ void run(benchmark::State& state, const NamedKind& kind, const TokenShape& shape
   state.SetLabel(token.products.front().prepared.description);
 }
 
+/// A moment of measuring the bandwidth is an iteration.
+void read_alone(benchmark::State& state, const TokenShape& shape, const MachineFacts& facts) {
+  double bytes = 0;
+  for (const ProductShape& product : shape.products())
+    bytes += static_cast<double>(product.in * product.out) * sizeof(float);
+  for (auto _ : state) state.SetIterationTime(bytes / (measure_read_bandwidth(facts).all_cores_gbs * 1e9));
+  state.counters["read"] = rate_of(bytes);
+}
+
 }  // namespace
 }  // namespace assay
 
@@ -117,6 +128,9 @@ int main(int argc, char** argv) {
       added->Unit(benchmark::kMillisecond);
       if (facts.threads > 1) added->UseRealTime();
     }
+    auto* const memory =
+        benchmark::RegisterBenchmark(fmt::format("{}/memory", token.name).c_str(), read_alone, token, facts);
+    memory->Unit(benchmark::kMillisecond)->UseManualTime();
   }
   benchmark::RunSpecifiedBenchmarks();
 }
