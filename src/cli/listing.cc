@@ -54,12 +54,9 @@ std::vector<std::string> names_of_precisions() {
   return names;
 }
 
-/// Those that can be had.
 std::vector<std::string> names_of_known_peers() {
   std::vector<std::string> names;
-  for (const Peer& peer : peers()) {
-    if (peer.absent == nullptr) names.emplace_back(peer.name);
-  }
+  for (const Peer& peer : peers()) names.emplace_back(peer.name);
   return names;
 }
 

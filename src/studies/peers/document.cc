@@ -13,22 +13,20 @@ using PeerColumn = ColumnOf<Peer>;
 using PeerCell = Table::Cell;
 
 PeerCell installed_cell(const Peer& peer, const std::filesystem::path& root) {
-  if (peer.absent != nullptr) return Absent{peer.absent};
   const PeerEnvironment& environment = environment_of(peer);
   if (is_damaged(environment, root)) return std::string("damaged");
   return std::string(is_installed(environment, root) ? "yes" : "no");
 }
 
 PeerCell size_cell(const Peer& peer, const std::filesystem::path& root) {
-  if (peer.absent != nullptr) return Absent{peer.absent};
   const std::int64_t bytes = environment_bytes(environment_of(peer), root);
   return bytes > 0 ? PeerCell(bytes) : PeerCell(Absent{"not installed"});
 }
 
 /// What its environment finds of another one is not its own.
 PeerCell stands_on_cell(const Peer& peer) {
-  if (peer.absent != nullptr || environment_of(peer).on == nullptr) return Absent{};
-  return std::string(environment_of(peer).on);
+  const char* const base = environment_of(peer).on;
+  return base == nullptr ? PeerCell(Absent{}) : PeerCell(std::string(base));
 }
 
 std::vector<PeerColumn> peer_columns(const std::filesystem::path& root) {
@@ -48,12 +46,7 @@ std::vector<PeerColumn> peer_columns(const std::filesystem::path& root) {
        [root](const Peer& peer) { return size_cell(peer, root); }},
       {{.key = "on", .meaning = "the environment whose packages it finds too"}, stands_on_cell},
       {{.key = "settings", .detail = Detail::details},
-       [](const Peer& peer) -> PeerCell {
-         if (peer.absent != nullptr) return Absent{peer.absent};
-         return peer_settings(peer, "", PeerUse::passes);
-       }},
-      {{.key = "absent", .title = "why not"},
-       [](const Peer& peer) { return text_or_absent(peer.absent == nullptr ? "" : peer.absent); }}};
+       [](const Peer& peer) -> PeerCell { return peer_settings(peer, "", PeerUse::passes); }}};
 }
 
 }  // namespace

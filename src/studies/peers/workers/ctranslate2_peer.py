@@ -10,9 +10,6 @@ import transformers
 
 from job import Operation, Refused
 
-COMPUTE_TYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8_float32"}
-OPERANDS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16", "int8_float32": "s8"}
-
 
 def save_tokenizer(vocabulary, folder):
     """The converter wants a tokenizer: one of made-up words serves, for only ids go in."""
@@ -41,10 +38,8 @@ def converted(job):
 
 class Ctranslate2Peer:
     def __init__(self, job):
-        kind = COMPUTE_TYPES.get(job.precision)
+        kind = job.word("dtype")
         known = ctranslate2.get_supported_compute_types("cpu")
-        if kind is None:
-            raise Refused(f"cannot be asked for {job.precision}")
         if kind not in known:
             raise Refused(f"has no {kind} on this processor (it has {', '.join(sorted(known))})")
         if job.task != "language-model":
@@ -72,8 +67,9 @@ class Ctranslate2Peer:
         return np.asarray(result.to(ctranslate2.DataType.float32) if hasattr(result, "to") else result, np.float32)
 
     def ran(self):
-        operand = OPERANDS.get(self.model.compute_type, "")
-        return [Operation(f"compute type {self.model.compute_type}", operand, "linear", "", 1, "its own word")]
+        kind = self.model.compute_type
+        operand = kind.partition("_")[0]  # int8_float32: products in the one, what lies between them in the other.
+        return [Operation(f"compute type {kind}", operand, "linear", "", 1, "its own word")]
 
 
 class GeneratingPeer:

@@ -1,4 +1,4 @@
-"""What a worker is asked for: a model's folder, a precision and batches of ids, with their masks."""
+"""What a worker is asked for: a model's folder, a precision in its library's own words, batches of ids with masks."""
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,13 +33,24 @@ class Job:
     def __init__(self, file):
         said = json.loads(Path(file).read_text())
         self.model, self.task, self.pooling = said["model"], said["task"], said["pooling"]
-        self.precision, self.threads = said["precision"], said["threads"]
+        self.words, self.asked, self.threads = said["words"], set(), said["threads"]
         self.last_only = said["logits"] == "last"
         self.folder, self.kept = Path(said["folder"]), Path(said["kept"])
         self.generation = SimpleNamespace(**said["generation"]) if "generation" in said else None
         self.training = SimpleNamespace(**said["training"]) if "training" in said else None
         self.batches = read_batches(said)
         self.calibration = read_batches(said["calibration"]) if "calibration" in said else []
+
+    def word(self, what):
+        """The library's own word for its dtype, autocast, quantised or cache; None: nothing is said of that."""
+        self.asked.add(what)
+        return self.words.get(what)
+
+    def check_all_were_asked_for(self):
+        """A word that no code has read would be one more that the peer seems to obey."""
+        unread = [f"{what} {word}" for what, word in self.words.items() if what not in self.asked]
+        if unread:
+            raise Refused(f"cannot be told {', '.join(unread)}")
 
     @property
     def has_mask(self):
@@ -48,6 +59,13 @@ class Job:
     @property
     def has_types(self):
         return any(batch.types is not None for batch in self.batches)
+
+
+def named(library, word):
+    """What the library calls so: of torch and "bfloat16" its dtype."""
+    if not hasattr(library, word):
+        raise Refused(f"has no {word}")
+    return getattr(library, word)
 
 
 def read_batches(said):

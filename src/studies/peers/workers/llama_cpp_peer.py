@@ -1,4 +1,4 @@
-"""llama.cpp by its C interface: a GGUF file of the asked precision, the key/value cache in f32 for f32, else in f16."""
+"""llama.cpp by its C interface: a GGUF file of the asked precision, the key/value cache as it is told."""
 import ctypes
 import re
 import time
@@ -7,10 +7,9 @@ from pathlib import Path
 import llama_cpp as llama
 import numpy as np
 
-from job import Operation, Refused
+from job import Operation, Refused, named
 
 PIECE = 512  # ids of a prompt that are read at once, as assay does
-GGML_F32, GGML_F16 = 0, 1
 # ggml's numbers of types: their names, and of those that rows are multiplied in the dtype.
 NAMES = {0: "F32", 1: "F16", 2: "Q4_0", 8: "Q8_0", 30: "BF16"}
 OPERANDS = {0: "f32", 1: "f16", 8: "s8", 30: "bf16"}
@@ -73,7 +72,7 @@ class Context:
         settings.n_batch = at_once * rows
         settings.n_ubatch = min(settings.n_batch, 2048)
         settings.n_threads = settings.n_threads_batch = job.threads
-        settings.type_k = settings.type_v = GGML_F32 if job.precision == "fp32" else GGML_F16
+        settings.type_k = settings.type_v = named(llama, f"GGML_TYPE_{job.word('cache')}")
         self.context = llama.llama_init_from_model(model, settings)
         if not self.context:
             raise Refused("gives no context of that size")

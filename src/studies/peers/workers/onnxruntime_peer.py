@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 import torch
 
-from job import Operation, Refused
+from job import Operation, Refused, named
 from network import Network, input_arrays, input_names, input_tensors, open_model, settled
 
 OPERANDS = {"MatMulInteger": "u8", "DynamicQuantizeMatMul": "u8", "MatMulIntegerToFloat": "u8", "QLinearMatMul": "u8",
@@ -28,7 +28,7 @@ def exported(job, network, batch):
     return path
 
 
-def fp16(path):
+def in_float16(path):
     from onnxruntime.transformers.float16 import convert_float_to_float16
     out = path.with_name("fp16-" + path.name)
     model = convert_float_to_float16(onnx.load(str(path)), keep_io_types=True)
@@ -36,34 +36,40 @@ def fp16(path):
     return out
 
 
-def int8(path):
+def quantised(path, kind):
+    """Weights as that kind by channel, inputs as they come."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
-    shaped, out = path.with_name("shaped-" + path.name), path.with_name("int8-" + path.name)
+    shaped, out = path.with_name("shaped-" + path.name), path.with_name("quantised-" + path.name)
     try:
         quant_pre_process(str(path), str(shaped), skip_symbolic_shape=True, save_as_external_data=True)
     except Exception:  # its shape inference does not take every graph, and the quantiser can do without
         shaped = path
-    quantize_dynamic(str(shaped), str(out), weight_type=QuantType.QInt8, per_channel=True, use_external_data_format=True)
+    quantize_dynamic(str(shaped), str(out), weight_type=named(QuantType, kind), per_channel=True,
+                     use_external_data_format=True)
     return out
 
 
-MADE = {"fp32": lambda path: path, "fp16": fp16, "int8": int8}
+TOOLS = {"float32": lambda path: path, "float16": in_float16}  # What makes a graph of that dtype of one in float32.
 
 
 class OnnxPeer:
     def __init__(self, job):
-        if job.precision not in MADE:
-            raise Refused(f"cannot be asked for {job.precision}: it has no CPU kernels for it"
-                          if job.precision == "bf16" else f"cannot be asked for {job.precision}")
+        if job.word("dtype") not in TOOLS:
+            raise Refused(f"has no tool for {job.word('dtype')}")
         self.job, self.sessions = job, {}
         self.network = Network(job, open_model(job)).eval()
 
     def session_for(self, batch):
         shape = batch.ids.shape
         if shape not in self.sessions:
-            self.sessions[shape] = self.new_session(MADE[self.job.precision](exported(self.job, self.network, batch)))
+            self.sessions[shape] = self.new_session(self.graph_for(batch))
         return self.sessions[shape]
+
+    def graph_for(self, batch):
+        path = TOOLS[self.job.word("dtype")](exported(self.job, self.network, batch))
+        kind = self.job.word("quantised")
+        return path if kind is None else quantised(path, kind)
 
     def new_session(self, path, profiles=False):
         self.path = path

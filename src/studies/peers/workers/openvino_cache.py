@@ -21,14 +21,13 @@ from openvino._offline_transformations import apply_make_stateful_transformation
 from transformers import masking_utils
 from transformers.cache_utils import DynamicLayer
 
-from job import Job, Refused
+from job import Job, Refused, named
 from network import open_model
 
 MOST_OFF = 1e-2  # of the largest logit: by rounding graphs of the same model differ by far less
 ROWS = 0  # the axis of states, by which rows are chosen
 EXAMPLE_ROWS, EXAMPLE_IDS = 2, 8
-COMPRESSED = {"int8-weights": {"mode": "INT8_SYM"},
-              "int4-weights": {"mode": "INT4_SYM", "group_size": 32, "ratio": 1.0, "all_layers": True}}
+GROUPS = {"group_size": 32, "ratio": 1.0, "all_layers": True}  # Of NNCF's 4 bits; its 8 take none of these.
 
 
 class CachedNetwork(torch.nn.Module):
@@ -152,13 +151,14 @@ def check_same(job, model, ids, exact):
 
 
 def compressed(job, model):
-    """Its weights in fewer bits, where the precision is that: each layer's, the head and the table of ids included."""
-    if job.precision not in COMPRESSED:
+    """Its weights in fewer bits, where the job says so: each layer's, the head and the table of ids included."""
+    word = job.word("quantised")
+    if word is None:
         return model
     import nncf
-    how = dict(COMPRESSED[job.precision])
+    mode = named(nncf.CompressWeightsMode, word)
     try:
-        return nncf.compress_weights(model, mode=nncf.CompressWeightsMode[how.pop("mode")], **how)
+        return nncf.compress_weights(model, mode=mode, **({} if word.startswith("INT8") else GROUPS))
     except nncf.errors.InvalidGroupSizeError as error:
         raise Refused("has layers whose inputs are no multiple of 32") from error
 

@@ -6,17 +6,17 @@ import sys
 import time
 from pathlib import Path
 
-from openvino_run import TYPES, compiled, narrow_or_f32, operations_of
+from openvino_run import compiled, hint_of, operations_of
 
 import numpy as np
 import openvino
 
-from job import Refused
+from job import Refused, named
 
 
 def graph_of(job):
     """Kept: each cell is a process of its own."""
-    kept = job.kept / "with-cache.xml"
+    kept = job.kept / f"with-cache-{job.word('quantised') or 'whole'}.xml"
     if not kept.exists():
         made = job.folder / "with-cache.xml"
         convert(job, made)
@@ -44,10 +44,9 @@ class GeneratingPeer:
         if job.task != "language-model":
             raise Refused(f"is not asked for {job.task}")
         self.tokens, self.ids = job.generation, job.batches[0].ids
-        hint = TYPES.get(job.precision) or narrow_or_f32()
-        cache = openvino.Type.f32 if job.precision == "fp32" else openvino.Type.f16
+        cache = named(openvino.Type, job.word("cache"))
         # No activations are rounded to s8 on the way, of which the executed graph would not tell.
-        self.model = compiled(graph_of(job), hint, job.threads, KV_CACHE_PRECISION=cache,
+        self.model = compiled(graph_of(job), hint_of(job), job.threads, KV_CACHE_PRECISION=cache,
                               DYNAMIC_QUANTIZATION_GROUP_SIZE=0)
         if int(self.model.get_property("DYNAMIC_QUANTIZATION_GROUP_SIZE")) != 0:
             raise Refused("rounds activations to s8 and cannot be told not to")

@@ -1,13 +1,13 @@
 """OpenVINO's whole passes: a graph of each batch's shape; int8 by NNCF."""
 import os
 
-from openvino_run import TYPES, compiled, narrow_or_f32, operations_of
+from openvino_run import compiled, hint_of, operations_of
 
 import numpy as np
 import openvino
 import torch
 
-from job import Batch, Refused
+from job import Batch, Refused, named
 from network import Network, input_arrays, input_tensors, open_model, settled
 
 ANY_SHAPE = [-1, -1]
@@ -16,15 +16,9 @@ MOST_OFF = 1e-2  # of the largest logit: by rounding graphs of the same model di
 
 class OpenvinoPeer:
     def __init__(self, job):
-        if job.precision not in TYPES and job.precision != "int8-static":
-            raise Refused(f"cannot be asked for {job.precision}")
-        self.job, self.compiled = job, {}
+        self.job, self.compiled, self.hint = job, {}, hint_of(job)
         self.network = Network(job, open_model(job)).eval()
-        self.quantised = self.quantised_model() if job.precision == "int8-static" else None
-
-    def precision_hint(self):
-        """Of what is quantised the rest runs in bf16 where there are instructions for it."""
-        return TYPES[self.job.precision] if self.quantised is None else narrow_or_f32()
+        self.quantised = None if job.word("quantised") is None else self.quantised_model()
 
     def quantised_model(self):
         """By NNCF, of any shape. It is kept: each cell and the scores are processes of their own."""
@@ -33,8 +27,8 @@ class OpenvinoPeer:
             import nncf
             rows = [input_arrays(self.job, without_padding(row)) for row in self.job.calibration]
             model = self.model_of_any_shape(rows)
-            model = nncf.quantize(model, nncf.Dataset(rows), model_type=nncf.ModelType.TRANSFORMER,
-                                  subset_size=len(rows))
+            kind = named(nncf.ModelType, self.job.word("quantised"))
+            model = nncf.quantize(model, nncf.Dataset(rows), model_type=kind, subset_size=len(rows))
             made = self.job.folder / "quantised.xml"
             openvino.save_model(model, str(made), compress_to_fp16=False)
             os.replace(made.with_suffix(".bin"), kept.with_suffix(".bin"))
@@ -65,7 +59,7 @@ class OpenvinoPeer:
     def compiled_for(self, batch):
         shape = batch.ids.shape
         if shape not in self.compiled:
-            model = compiled(self.model_for(batch), self.precision_hint(), self.job.threads)
+            model = compiled(self.model_for(batch), self.hint, self.job.threads)
             self.compiled[shape] = model, model.create_infer_request()
         return self.compiled[shape]
 

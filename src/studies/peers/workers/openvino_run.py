@@ -7,17 +7,18 @@ sys.modules["openvino_telemetry"] = None  # Nobody is told what runs: OpenVINO a
 import openvino
 import openvino.properties.hint as hints
 
-from job import Operation
+from job import Operation, named
 
-TYPES = {"fp32": openvino.Type.f32, "bf16": openvino.Type.bf16, "fp16": openvino.Type.f16}
 OPERANDS = {"f32": "f32", "bf16": "bf16", "f16": "f16", "u8": "u8", "i8": "s8", "f64": "f64"}
 FLOATS = ("f32", "bf16", "f16")
 PRODUCTS = {"FullyConnected": "linear", "MatMul": "attention", "ScaledDotProductAttention": "attention",
             "LLMMLP": "linear", "QKVProjection": "linear"}
 
 
-def narrow_or_f32():
-    """bf16 where there are instructions for it."""
+def hint_of(job):
+    """In what to multiply floats: what the job says, else bf16 where there are instructions for it."""
+    if job.word("dtype") is not None:
+        return named(openvino.Type, job.word("dtype"))
     has_bf16 = "BF16" in openvino.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     return openvino.Type.bf16 if has_bf16 else openvino.Type.f32
 

@@ -15,8 +15,6 @@ def compiled(callable_one):
 
 class CompiledPeer(EagerPeer):
     def made_ready(self, network):
-        if self.job.precision == "int8":
-            raise Refused("cannot be asked for int8")
         import torch._inductor.config as inductor
         inductor.freezing = True
         return compiled(network)

@@ -1,5 +1,6 @@
 """PyTorch, eager."""
 import contextlib
+import functools
 import time
 from collections import Counter
 
@@ -7,11 +8,9 @@ import torch
 import transformers
 from torch.profiler import ProfilerActivity, profile
 
-from job import Operation, Refused
+from job import Operation, Refused, named
 from network import Network, input_tensors, open_model, settled, use_is_causal
 
-WEIGHTS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "mixed-bf16": torch.float32,
-           "int8": torch.float32}
 DTYPES = {"float": "f32", "double": "f64", "c10::BFloat16": "bf16", "c10::Half": "f16", "signed char": "s8",
           "unsigned char": "u8", "c10::qint8": "s8", "c10::quint8": "u8"}
 # aten's operations that multiply, and which of their inputs is multiplied.
@@ -22,34 +21,37 @@ PRODUCTS = {"aten::addmm": ("linear", 1), "aten::mm": ("linear", 0), "aten::bmm"
 QUANTISED = ("quantized::linear_dynamic", "quantized::linear_relu_dynamic")
 
 
-def quantised(model):
-    """Dynamic int8 of every linear layer."""
+def weights_dtype(job):
+    return named(torch, job.word("dtype"))
+
+
+def autocast_of(job):
+    """What makes the context of a pass."""
+    word = job.word("autocast")
+    return contextlib.nullcontext if word is None else functools.partial(torch.autocast, "cpu", named(torch, word))
+
+
+def quantised(model, dtype):
+    """Every linear layer, its inputs quantised as they come."""
     if any(type(module).__name__ == "Conv1D" for module in model.modules()):
         raise Refused("transformers' Conv1D of this model escapes quantize_dynamic")
     try:
         from torch.ao.quantization import quantize_dynamic
     except ImportError as error:
         raise Refused("this PyTorch has no quantize_dynamic") from error
-    return quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    return quantize_dynamic(model, {torch.nn.Linear}, dtype=dtype)
 
 
 class EagerPeer:
     def __init__(self, job):
-        if job.precision not in WEIGHTS:
-            raise Refused(f"cannot be asked for {job.precision}")
-        self.job = job
-        model = open_model(job, WEIGHTS[job.precision])
-        if job.precision == "int8":
-            model = quantised(model)
+        self.job, self.autocast = job, autocast_of(job)
+        model = open_model(job, weights_dtype(job))
+        if job.word("quantised") is not None:
+            model = quantised(model, named(torch, job.word("quantised")))
         self.network = self.made_ready(Network(job, model).eval())
 
     def made_ready(self, network):
         return network
-
-    def autocast(self):
-        if self.job.precision == "mixed-bf16":
-            return torch.autocast("cpu", torch.bfloat16)
-        return contextlib.nullcontext()
 
     def take(self, batch):
         self.batch, self.inputs = batch, input_tensors(self.job, batch)
@@ -99,10 +101,8 @@ class GeneratingPeer:
     piece = 512
 
     def __init__(self, job):
-        if job.precision not in ("fp32", "bf16", "fp16"):
-            raise Refused(f"cannot be asked for {job.precision}")
         self.tokens = job.generation
-        self.model = open_model(job, WEIGHTS[job.precision])
+        self.model = open_model(job, weights_dtype(job))
         self.ids = torch.from_numpy(job.batches[0].ids)
         self.cache = transformers.DynamicCache(config=self.model.config)
         if self.tokens.depth > 0:
@@ -154,12 +154,10 @@ class TrainingPeer:
     """Steps on the one batch: the loss of the next id, of classifiers that of a class; no dropout; fused AdamW."""
 
     def __init__(self, job, made_ready=lambda model: model):
-        if job.precision not in ("fp32", "bf16", "mixed-bf16"):
-            raise Refused(f"cannot be asked for {job.precision}")
         if job.task not in ("language-model", "classification"):
             raise Refused(f"is not trained as {job.task}")
-        self.job = job
-        self.model = open_model(job, WEIGHTS[job.precision])  # As for passes: no layer drops anything.
+        self.job, self.autocast = job, autocast_of(job)
+        self.model = open_model(job, weights_dtype(job))  # As for passes: no layer drops anything.
         if job.task == "language-model":
             use_is_causal(self.model)
         self.ids = torch.from_numpy(job.batches[0].ids)
@@ -173,11 +171,6 @@ class TrainingPeer:
     def forward(self, ids, labels):
         options = {"use_cache": False} if self.job.task == "language-model" else {}
         return self.model(input_ids=ids, labels=labels, **options).loss
-
-    def autocast(self):
-        if self.job.precision == "mixed-bf16":
-            return torch.autocast("cpu", torch.bfloat16)
-        return contextlib.nullcontext()
 
     def step(self):
         marks = [time.perf_counter()]

@@ -37,6 +37,11 @@ class Worker:
 
     def prepare(self, question):
         self.job = Job(question["job"])
+        ran = self.opened(question)
+        self.job.check_all_were_asked_for()
+        return ran
+
+    def opened(self, question):
         module = importlib.import_module(self.module)
         if self.job.generation is not None:
             self.peer = module.open_generation(self.job)
