@@ -14,8 +14,8 @@ namespace assay {
 
 /// What calibration data put into a place, in fp32.
 struct PlaceActivations {
-  std::vector<float> largest = {};  ///< Magnitude, by channel, over all real rows.
-  Tensor rows = {};                 ///< (n, width): some of them, spread evenly, and some of the largest.
+  std::vector<float> largest = {};  ///< Magnitude, by channel (width), over all real rows.
+  Tensor rows = {};                 ///< (n, width), f32: some of them, spread evenly, and some of the largest.
 };
 
 /// Of one place, by its index, in one batch: `real` are the rows of it that are no padding, `width` values each.

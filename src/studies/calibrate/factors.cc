@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <span>
 
+#include "studies/calibrate/parameters.h"
+
 namespace assay {
 namespace {
 
@@ -114,10 +116,7 @@ class ExpectedError {
       for (std::size_t c = 0; c < width(); ++c)
         layer.input_power[c] += static_cast<double>(row(t)[c]) * row(t)[c] * layer.inverse_power[t];
     }
-    const Tensor& matrix = problem_.matrices[l];
-    for (std::int64_t i = 0; i < matrix.count(); ++i)
-      layer.column_power[static_cast<std::size_t>(i) % width()] +=
-          static_cast<double>(matrix.as<float>()[i]) * matrix.as<float>()[i];
+    add_column_power(problem_.matrices[l], layer.column_power);
     return layer;
   }
 
@@ -240,6 +239,13 @@ std::vector<float> descended_factors(const FactorProblem& problem, const std::ve
     move_against(direction, first_step / (1 + step / steps_to_half), factors);
   }
   return best;
+}
+
+Tensor divided_rows(const Tensor& rows, const std::vector<float>& factors) {
+  Tensor result(DType::f32, rows.shape());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows.count()); ++i)
+    result.as<float>()[i] = rows.as<float>()[i] / factors[i % factors.size()];
+  return result;
 }
 
 double expected_error(const FactorProblem& problem, const std::vector<float>& factors) {

@@ -32,6 +32,9 @@ std::vector<float> smoothing_factors(double alpha, const std::vector<float>& act
 /// 16, which has a gradient everywhere.
 std::vector<float> descended_factors(const FactorProblem& problem, const std::vector<float>& start);
 
+/// x / s, (n, width): rows x as the layers read them behind factors s (width).
+Tensor divided_rows(const Tensor& rows, const std::vector<float>& factors);
+
 /// E(s) as above, without its constant factor. For tests.
 double expected_error(const FactorProblem& problem, const std::vector<float>& factors);
 
