@@ -9,6 +9,12 @@ namespace assay::cpu {
 /// Of a row of a panel of sums, f32 or s32.
 constexpr std::int64_t sum_row_bytes = micro::panel_width * 4;
 
+/// What widens panels of blocks for a loop, in the instruction set that the loop needs.
+struct BlockWidening {
+  micro::WidenBlocks of_blocks = nullptr;   ///< That lie as they are; null: the loop takes none.
+  micro::WidenBlocks of_stripes = nullptr;  ///< That are re-laid (stripe_layout).
+};
+
 /// A way to multiply that is ours: what the inner loop reads, and how the stored weight becomes that.
 struct MatmulCode {
   const char* description;
@@ -22,7 +28,8 @@ struct MatmulCode {
   Packing packing;                            ///< Of the weight as stored
   micro::Widen widen;                         ///< From the stored panels to the operand's; null: they are the same
   const BlockFormat* blocks = nullptr;        ///< Where the stored panels are of blocks
-  micro::WidenBlocks widen_blocks = nullptr;  ///< In the place of `widen` then
+  micro::WidenBlocks widen_blocks = nullptr;  ///< In the place of `widen` then, by codes::from_blocks
+  BlockWidening block_widening = {};          ///< What that takes it from
   std::int64_t lies_in = 0;                   ///< Bytes of a value of `operand` as the loop reads it; 0: its own
   /// Outputs of a panel as products make them that pack as they run. Half as many: panels' halves lie apart, and rows
   /// interleaved (micro::multiply_f32_strip_avx2).

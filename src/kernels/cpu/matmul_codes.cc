@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "kernels/cpu/micro/stripes.h"
 
 namespace assay::cpu::codes {
@@ -35,7 +36,8 @@ MatmulCode f32() {
           .block_rows = micro::vector_rows,
           .chunk = long_chunk_groups,
           .packing = panels_of(DType::f32),
-          .widen = nullptr};
+          .widen = nullptr,
+          .block_widening = {micro::blocks_to_f32, micro::stripes_to_f32}};
 }
 
 MatmulCode bf16_dot_products() {
@@ -48,7 +50,8 @@ MatmulCode bf16_dot_products() {
           .block_rows = micro::vector_rows,
           .chunk = long_chunk_groups * 2,
           .packing = panels_of(DType::bf16),
-          .widen = nullptr};
+          .widen = nullptr,
+          .block_widening = {micro::blocks_to_bf16, micro::stripes_to_bf16}};
 }
 
 MatmulCode bf16_tiles() {
@@ -140,6 +143,7 @@ MatmulCode f32_avx2() {
   code.multiply = micro::multiply_f32_avx2;
   code.block_rows = micro::avx2_rows;
   code.chunk = widened_groups;  // each half of a panel passes once for 6 rows: it has to stay near
+  code.block_widening = {micro::blocks_to_f32_avx2, micro::stripes_to_f32_avx2};
   return code;
 }
 
@@ -172,18 +176,12 @@ MatmulCode bf16_tiles_from(DType stored) {
 }
 
 MatmulCode from_blocks(MatmulCode code, const BlockFormat& format) {
-  const bool has_wide_registers = code.block_rows != micro::avx2_rows;
+  const BlockWidening& widening = code.block_widening;
+  code.widen_blocks = stripe_layout(format).has_value() ? widening.of_stripes : widening.of_blocks;
+  ASSAY_ASSERT(code.widen_blocks != nullptr);
   code.chunk = std::min(code.chunk, widened_groups * code.group);
   code.packing = panels_of(format);
   code.blocks = &format;
-  const bool is_laid = stripe_layout(format).has_value();
-  if (code.operand == DType::bf16) {
-    code.widen_blocks = is_laid ? micro::stripes_to_bf16 : micro::blocks_to_bf16;
-  } else if (has_wide_registers) {
-    code.widen_blocks = is_laid ? micro::stripes_to_f32 : micro::blocks_to_f32;
-  } else {
-    code.widen_blocks = is_laid ? micro::stripes_to_f32_avx2 : micro::blocks_to_f32_avx2;
-  }
   return code;
 }
 

@@ -30,7 +30,7 @@ MatmulCode f32_strips_avx2(DType stored = DType::f32);
 MatmulCode bf16_dot_products_from(DType stored);
 MatmulCode bf16_tiles_from(DType stored);
 
-/// `code` (f32 or bf16, of whatever registers) by weights that are stored in blocks.
+/// `code`, one that has a block_widening (f32 or bf16, of whatever registers), by weights that are stored in blocks.
 MatmulCode from_blocks(MatmulCode code, const BlockFormat& format);
 
 /// Straight from stripes: integers for any number of rows, floats for few.
