@@ -40,12 +40,14 @@ struct StripeLayout {
   int zero = 0;
 
   /// Whether values are a scale times a code less a minimum.
-  bool has_minimum() const { return scales != StripeScales::f16 && scales != StripeScales::f32; }
+  constexpr bool has_minimum() const { return scales != StripeScales::f16 && scales != StripeScales::f32; }
+  /// Whether a sum of codes meets more than its scale.
+  constexpr bool has_offset() const { return has_zero || has_minimum(); }
 
   std::int64_t scale_bytes(const BlockFormat& format) const;
   std::int64_t header_bytes(const BlockFormat& format) const;
   /// Of 32 inputs.
-  std::int64_t code_bytes() const { return stripe_rows * stretch_values * bits / 8; }
+  constexpr std::int64_t code_bytes() const { return stripe_rows * stretch_values * bits / 8; }
 };
 std::optional<StripeLayout> stripe_layout(const BlockFormat& format);
 

@@ -8,31 +8,12 @@
 namespace assay::cpu::micro {
 namespace {
 
-/// Of a layout's stripe, what 8 rows have.
-template <StripeScales kind, bool has_zero>
-struct KnownHeader {
-  static constexpr bool has_offset = has_zero || kind == StripeScales::f16_pair || kind == StripeScales::six_bits;
-
-  static __m256 scale(const std::byte* stripe, int row, std::int64_t stretch) {
-    if constexpr (kind == StripeScales::f32) return eight_f32(stripe + 4 * row);
-    const __m256 first = eight_f16(stripe + 2 * row);
-    if constexpr (kind != StripeScales::six_bits) return first;
-    return _mm256_mul_ps(first, eight_bytes(stripe + 4 * stripe_rows + row + stretch * stripe_rows));
-  }
-  static __m256 offset(const StripeShape& shape, const std::byte* stripe, int row, std::int64_t stretch, __m256 scale) {
-    if constexpr (has_zero) return _mm256_mul_ps(scale, eight_bytes(stripe + shape.zero_at + row));
-    const __m256 second = eight_f16(stripe + 2 * (stripe_rows + row));
-    if constexpr (kind == StripeScales::f16_pair) return _mm256_sub_ps(_mm256_setzero_ps(), second);
-    const std::int64_t minimum = (stretch + shape.groups) * stripe_rows;
-    return _mm256_mul_ps(second, eight_bytes(stripe + 4 * stripe_rows + row + minimum));
-  }
-};
-
 /// The row times a panel. Row: bits of a code; sum(block, stretch, codes, groups), the stretch's sums by quarter, that
 /// meet scales.
-template <typename Row, typename Header>
+template <typename Row, StripeScales kind, bool has_zero>
 void multiply_row_by_panel(const StripeBlock& block) {
-  constexpr std::int64_t code_bytes = stripe_rows * stretch_values * Row::bits / 8;
+  constexpr StripeLayout layout{.bits = Row::bits, .scales = kind, .has_zero = has_zero};
+  constexpr std::int64_t code_bytes = layout.code_bytes();
   const StripeShape& shape = block.shape;
   __m256 totals[quarters_of_panel];
 #pragma GCC unroll 4
@@ -50,11 +31,11 @@ void multiply_row_by_panel(const StripeBlock& block) {
 #pragma GCC unroll 4
       for (int quarter = 0; quarter < quarters_of_panel; ++quarter) {
         const int row = quarter * rows_of_quarter;
-        const __m256 scale = Header::scale(stripe, row, i);
+        const __m256 scale = scale_of(layout, stripe, row, i);
         __m256& total = totals[quarter];
         total = _mm256_fmadd_ps(_mm256_mul_ps(groups[quarter], x_scale), scale, total);
-        if constexpr (Header::has_offset)
-          total = _mm256_fnmadd_ps(Header::offset(shape, stripe, row, i, scale),
+        if constexpr (layout.has_offset())
+          total = _mm256_fnmadd_ps(offset_of(layout, shape, stripe, row, i, scale),
                                    _mm256_set1_ps(block.x_sums[first + i]), total);
       }
     }
@@ -71,18 +52,16 @@ bool multiply_one_row(const StripeBlock& block) {
   const StripeLayout& layout = block.shape.layout;
   switch (layout.scales) {
     case f16:
-      layout.has_zero ? multiply_row_by_panel<Row, KnownHeader<f16, true>>(block)
-                      : multiply_row_by_panel<Row, KnownHeader<f16, false>>(block);
+      layout.has_zero ? multiply_row_by_panel<Row, f16, true>(block) : multiply_row_by_panel<Row, f16, false>(block);
       return true;
     case f32:
-      layout.has_zero ? multiply_row_by_panel<Row, KnownHeader<f32, true>>(block)
-                      : multiply_row_by_panel<Row, KnownHeader<f32, false>>(block);
+      layout.has_zero ? multiply_row_by_panel<Row, f32, true>(block) : multiply_row_by_panel<Row, f32, false>(block);
       return true;
     case f16_pair:
-      multiply_row_by_panel<Row, KnownHeader<f16_pair, false>>(block);
+      multiply_row_by_panel<Row, f16_pair, false>(block);
       return true;
     case six_bits:
-      multiply_row_by_panel<Row, KnownHeader<six_bits, false>>(block);
+      multiply_row_by_panel<Row, six_bits, false>(block);
       return true;
     default:
       return false;

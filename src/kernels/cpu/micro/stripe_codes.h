@@ -129,7 +129,7 @@ inline void run_rows(const StripeBlock& block, int count) {
 
 template <template <int, bool, int> typename Loop, int rows>
 inline void run_stripes(const StripeBlock& block, int count) {
-  const bool has_offset = block.shape.has_offset();
+  const bool has_offset = block.shape.layout.has_offset();
   if (block.shape.layout.bits == 4)
     return has_offset ? run_rows<Loop, 4, true, rows>(block, count) : run_rows<Loop, 4, false, rows>(block, count);
   return has_offset ? run_rows<Loop, 8, true, rows>(block, count) : run_rows<Loop, 8, false, rows>(block, count);

@@ -15,11 +15,12 @@ constexpr std::int64_t vector_pair_bytes = 128;  ///< Of codes: both halves of t
 constexpr int most_groups = 8;
 constexpr int rows_of_quarter = 8;
 constexpr int quarters_of_panel = 4;
+constexpr std::int64_t six_bits_at = 4 * stripe_rows;  ///< Of a header of six_bits: behind d and m.
 
 /// What a stripe's header says of 8 rows.
 struct QuarterHeader {
   __m256 scale[most_groups];
-  __m256 offset[most_groups];  ///< minimum, or scale * zero.
+  __m256 offset[most_groups];
   __m256 zero;
 };
 
@@ -35,27 +36,42 @@ inline __m256 eight_bytes(const std::byte* data) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(data))));
 }
 
+// What a stripe's header (StripeScales) says of 8 rows from `row` on: of that group, where the layout has six_bits. Of
+// a `layout` that the compiler knows nothing is asked at run time.
+
+inline __attribute__((always_inline)) __m256 scale_of(const StripeLayout& layout, const std::byte* stripe, int row,
+                                                      std::int64_t group) {
+  using enum StripeScales;
+  if (layout.scales == f32 || layout.scales == f32_minimum) return eight_f32(stripe + std::ptrdiff_t{4} * row);
+  const __m256 first = eight_f16(stripe + std::ptrdiff_t{2} * row);
+  if (layout.scales != six_bits) return first;
+  return _mm256_mul_ps(first, eight_bytes(stripe + six_bits_at + group * stripe_rows + row));
+}
+
+inline __attribute__((always_inline)) __m256 zero_of(const StripeShape& shape, const std::byte* stripe, int row) {
+  return eight_bytes(stripe + shape.zero_at + row);
+}
+
+/// Of layouts that have one: minimum, or scale * zero. `layout` is the shape's.
+inline __attribute__((always_inline)) __m256 offset_of(const StripeLayout& layout, const StripeShape& shape,
+                                                       const std::byte* stripe, int row, std::int64_t group,
+                                                       __m256 scale) {
+  using enum StripeScales;
+  if (layout.has_zero) return _mm256_mul_ps(scale, zero_of(shape, stripe, row));
+  if (layout.scales == f32_minimum) return eight_f32(stripe + 4 * (stripe_rows + row));
+  const __m256 second = eight_f16(stripe + 2 * (stripe_rows + row));
+  if (layout.scales == f16_pair) return _mm256_sub_ps(_mm256_setzero_ps(), second);
+  return _mm256_mul_ps(second, eight_bytes(stripe + six_bits_at + (shape.groups + group) * stripe_rows + row));
+}
+
 inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
   const int row = quarter * rows_of_quarter;
-  const StripeScales scales = shape.layout.scales;
-  header.scale[0] = scales == StripeScales::f32 || scales == StripeScales::f32_minimum
-                        ? eight_f32(stripe + std::ptrdiff_t{4} * row)
-                        : eight_f16(stripe + std::ptrdiff_t{2} * row);
-  if (scales == StripeScales::f32_minimum) header.offset[0] = eight_f32(stripe + 4 * (stripe_rows + row));
-  if (scales == StripeScales::f16_pair)
-    header.offset[0] = _mm256_sub_ps(_mm256_setzero_ps(), eight_f16(stripe + 2 * (stripe_rows + row)));
-  if (shape.layout.has_zero) {
-    header.zero = eight_bytes(stripe + shape.zero_at + row);
-    header.offset[0] = _mm256_mul_ps(header.scale[0], header.zero);
+  const std::int64_t groups = shape.layout.scales == StripeScales::six_bits ? shape.groups : 1;
+  for (std::int64_t i = 0; i < groups; ++i) {
+    header.scale[i] = scale_of(shape.layout, stripe, row, i);
+    if (shape.layout.has_offset()) header.offset[i] = offset_of(shape.layout, shape, stripe, row, i, header.scale[i]);
   }
-  if (scales != StripeScales::six_bits) return;
-  const __m256 d = header.scale[0];
-  const __m256 m = eight_f16(stripe + 2 * (stripe_rows + row));
-  const std::byte* const sixes = stripe + 4 * stripe_rows + row;
-  for (std::int64_t i = 0; i < shape.groups; ++i) {
-    header.scale[i] = _mm256_mul_ps(d, eight_bytes(sixes + i * stripe_rows));
-    header.offset[i] = _mm256_mul_ps(m, eight_bytes(sixes + (i + shape.groups) * stripe_rows));
-  }
+  if (shape.layout.has_zero) header.zero = zero_of(shape, stripe, row);
 }
 
 /// body(stretch of K, its codes from that quarter on, its place among the headers') for each stretch of the panel.

@@ -20,9 +20,6 @@ struct StripeShape {
   std::int64_t header_bytes = 0;        ///< Before its codes.
   std::int64_t bytes = 0;               ///< Of a stripe.
   const BlockFormat* format = nullptr;  ///< Of loops that read blocks as they are.
-
-  /// Whether a stretch's sum meets more than its scale.
-  bool has_offset() const { return layout.has_zero || layout.has_minimum(); }
 };
 StripeShape stripe_shape(const BlockFormat& format, const StripeLayout& layout);
 

@@ -95,7 +95,7 @@ void multiply_float_quarters(const StripeBlock& block, int first) {
   __m256 totals[quarters][rows];
 #pragma GCC unroll 4
   for (int at = 0; at < rows * quarters; ++at) totals[at % quarters][at / quarters] = _mm256_setzero_ps();
-  const bool has_offset = block.shape.has_offset();
+  const bool has_offset = block.shape.layout.has_offset();
   const std::int64_t x_stride = block.x_stride / 4;
   QuarterHeader headers[quarters];
   for_quarters(block, first, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
@@ -162,7 +162,7 @@ void multiply_pieces_of_quarters(const StripeBlock& block, int first) {
   __m256 totals[quarters][rows];
 #pragma GCC unroll 4
   for (int at = 0; at < rows * quarters; ++at) totals[at % quarters][at / quarters] = _mm256_setzero_ps();
-  const bool has_offset = block.shape.has_offset();
+  const bool has_offset = block.shape.layout.has_offset();
   QuarterHeader headers[quarters];
   for_quarters(block, first, headers, [&](std::int64_t stretch, const std::byte* codes, std::int64_t place) {
     if constexpr (quarters == quarters_of_panel) fetch_ahead(codes, block.shape.layout.code_bytes());

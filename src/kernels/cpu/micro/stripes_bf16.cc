@@ -126,7 +126,7 @@ inline void put_eight_bits(__m512i lanes, const WeightsOfHalf& to, std::byte* wi
 }  // namespace
 
 void multiply_stripes_bf16(const StripeBlock& block, int rows) {
-  if (block.shape.has_offset()) return run_rows<Bf16Stripes, 4, true, float_stripe_rows>(block, rows);
+  if (block.shape.layout.has_offset()) return run_rows<Bf16Stripes, 4, true, float_stripe_rows>(block, rows);
   run_rows<Bf16Stripes, 4, false, float_stripe_rows>(block, rows);
 }
 
@@ -139,7 +139,7 @@ void stripes_to_bf16(const BlockFormat& format, const std::byte* panel, std::int
     std::byte* const rows = wide + stretch * stretch_values / 2 * bf16_group_bytes;
     for (int vector = 0; vector < 2 * shape.layout.bits; ++vector) {
       const int half = vector % 2;
-      const WeightsOfHalf to = {header.scale[place][half], header.offset[place][half], shape.has_offset()};
+      const WeightsOfHalf to = {header.scale[place][half], header.offset[place][half], shape.layout.has_offset()};
       const __m512i lanes = load_codes(codes, vector);
       std::byte* const target = rows + half * code_vector_bytes;
       if (shape.layout.bits == 4) {
