@@ -19,8 +19,8 @@ struct PeerEnvironment {
 /// What a worker is handed of a precision: words of its peer's own library, which it finds there and in no list of its
 /// own. Null: nothing is said of that.
 struct PeerWords {
-  /// Of weights or of products: torch's "bfloat16", OpenVINO's "bf16". Where OpenVINO has none, bf16 if the processor has
-  /// instructions for it, else f32; llama.cpp's stand in the file.
+  /// Of weights or of products: torch's "bfloat16", OpenVINO's "bf16". Where OpenVINO has none, bf16 if the processor
+  /// has instructions for it, else f32; llama.cpp's stand in the file.
   const char* dtype = nullptr;
   const char* autocast = nullptr;   ///< The dtype that products are cast to.
   const char* quantised = nullptr;  ///< Of its quantiser: "qint8", "INT4_SYM".

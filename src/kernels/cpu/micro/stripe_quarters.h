@@ -64,14 +64,20 @@ inline __attribute__((always_inline)) __m256 offset_of(const StripeLayout& layou
   return _mm256_mul_ps(second, eight_bytes(stripe + six_bits_at + (shape.groups + group) * stripe_rows + row));
 }
 
-inline void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter, QuarterHeader& header) {
+inline __attribute__((always_inline)) void read_group(const StripeShape& shape, const std::byte* stripe, int row,
+                                                      std::int64_t group, QuarterHeader& header) {
+  header.scale[group] = scale_of(shape.layout, stripe, row, group);
+  if (shape.layout.has_offset())
+    header.offset[group] = offset_of(shape.layout, shape, stripe, row, group, header.scale[group]);
+}
+
+inline __attribute__((always_inline)) void read_quarter(const StripeShape& shape, const std::byte* stripe, int quarter,
+                                                        QuarterHeader& header) {
   const int row = quarter * rows_of_quarter;
-  const std::int64_t groups = shape.layout.scales == StripeScales::six_bits ? shape.groups : 1;
-  for (std::int64_t i = 0; i < groups; ++i) {
-    header.scale[i] = scale_of(shape.layout, stripe, row, i);
-    if (shape.layout.has_offset()) header.offset[i] = offset_of(shape.layout, shape, stripe, row, i, header.scale[i]);
-  }
+  read_group(shape, stripe, row, 0, header);
   if (shape.layout.has_zero) header.zero = zero_of(shape, stripe, row);
+  if (shape.layout.scales != StripeScales::six_bits) return;
+  for (std::int64_t group = 1; group < shape.groups; ++group) read_group(shape, stripe, row, group, header);
 }
 
 /// body(stretch of K, its codes from that quarter on, its place among the headers') for each stretch of the panel.
