@@ -70,6 +70,21 @@ TEST(Gate, WhatPhysicsForbidsIsImpossibleAndGradedD) {
   }
 }
 
+/// An interpreter that reads the clock between phases takes time of its own, which is much of a short step.
+TEST(Gate, AllowsAFewTenthsOfAMillisecondBetweenPhases) {
+  const auto with_step = [](double step_ms) {
+    return judged([&](Record& r) {
+      r.training.made().mean_forward_ms = 2;
+      r.training.made().mean_backward_ms = 4;
+      r.training.made().mean_optimizer_ms = 1.3;
+      r.training.made().mean_step_ms = step_ms;
+    });
+  };
+  EXPECT_EQ(with_step(7.4).outcome.status, Status::ok);
+  EXPECT_EQ(with_step(7.6).outcome.status, Status::impossible);
+  EXPECT_EQ(with_step(7.0).outcome.status, Status::impossible);
+}
+
 TEST(Gate, AllowsFivePercentForAPeakThatWasMeasuredShort) {
   EXPECT_EQ(judged([](Record& r) { r.evidence.instruction_ms = 1.04 * 150; }).outcome.status, Status::ok);
   EXPECT_EQ(judged([](Record& r) { r.evidence.weight_bytes_read = 0.15 * 2e10 * 1.04 + 3.2e7; }).outcome.status,
