@@ -66,7 +66,8 @@ class DecodedRows {
         set_(set),
         extent_(batch.extent),
         rows_(static_cast<std::size_t>(batch.extent.batch * batch.extent.seq)) {
-    const Plan& plan = session_.plan_for(std::min(options.chunk, extent_.seq), extent_.seq / 2);
+    const bool at_once = options.chunk >= extent_.seq;
+    const Plan& plan = session_.plan_for(std::min(options.chunk, extent_.seq), at_once ? 0 : extent_.seq / 2);
     if (options.evaluate.free_bytes) *options.evaluate.free_bytes -= session_.cache_bytes() + plan.arena_bytes();
   }
 

@@ -12,7 +12,7 @@
 namespace assay {
 namespace {
 
-constexpr CacheSize room = {.capacity = 24, .chunk = 8};
+constexpr CacheSize room = {.capacity = 24, .chunk = 24};
 
 /// A small model with a cache in several precisions.
 struct DecodedModel {
@@ -52,7 +52,8 @@ TEST(Decoding, ScoresEachTokenAsThePassOverItsWholeWindowDoes) {
   for (std::size_t i = 0; i < mine.nll.size(); ++i) EXPECT_NEAR(mine.nll[i], other.nll[i], 1e-4) << i;
 }
 
-/// Whole windows and pieces that do not divide them, through a cache of eight bits: all read what it kept.
+/// Pieces that do not divide windows, whole ones, and more than they hold, through a cache of eight bits: all read what
+/// it kept.
 TEST(Decoding, ChunksOfAnyLengthAreScoredAsTokensAre) {
   const DecodedModel model;
   const QualitySet set = set_of(model, 50, 12);
@@ -61,7 +62,7 @@ TEST(Decoding, ChunksOfAnyLengthAreScoredAsTokensAre) {
   const Evaluation by_tokens = evaluate_decoding(std::vector{&fp32, &in_s8}, set, {.capacity = room.capacity});
   Instance fp32_rows = model.cached("fp32", "", LogitRows::all);
   Instance s8_rows = model.cached("fp32", "kv=s8", LogitRows::all);
-  for (const std::int64_t chunk : {5, 8}) {
+  for (const std::int64_t chunk : {5, 8, 12, 24}) {
     const Evaluation by_chunks =
         evaluate_decoding(std::vector{&fp32_rows, &s8_rows}, set, {.capacity = room.capacity, .chunk = chunk});
     ASSERT_TRUE(by_chunks.is_whole());

@@ -111,8 +111,9 @@ struct StudiedModel {
   std::vector<ModelUnit> units;
   std::vector<PrecisionChoice> rows;  ///< Plain precisions asked for.
   PrecisionChoice fp32;
-  std::unique_ptr<Instance> base;                ///< In fp32; lends its weights.
-  std::vector<std::unique_ptr<Instance>> whole;  ///< In each of `rows`; lend theirs.
+  std::unique_ptr<Instance> base;                        ///< In fp32; lends its weights.
+  std::vector<std::unique_ptr<Instance>> whole;          ///< In each of `rows`; lend theirs.
+  std::vector<std::unique_ptr<Instance>> left_out = {};  ///< Of rows that were taken out: others may have borrowed.
 
   /// An instance in that precision that borrows what these hold.
   std::unique_ptr<Instance> instance(const PrecisionChoice& choice, Fusion fusion) const;

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "studies/tune/aims.h"
+#include "studies/tune/caches.h"
 
 namespace assay {
 namespace {
@@ -18,8 +19,6 @@ constexpr std::size_t fewest_searched = 1;
 constexpr std::size_t fewest_held_out = 2;
 /// A forward and a backward pass, in forward passes.
 constexpr double passes_of_gradients = 3;
-/// Of decoding: fp32 with each dtype of the cache.
-constexpr double passes_of_caches = 4;
 /// Of a run of fp32, which points that are scored together share.
 constexpr double share_of_fp32 = 0.25;
 /// What is measured of rows in a few rounds, operation by operation, tells no smaller differences apart.
@@ -86,6 +85,7 @@ void erase_row(std::size_t row, StudiedModel& subject, ModelSensitivity& study) 
   const auto units = static_cast<std::ptrdiff_t>(subject.units.size());
   const auto at = static_cast<std::ptrdiff_t>(row);
   subject.rows.erase(subject.rows.begin() + at);
+  subject.left_out.push_back(std::move(subject.whole[row]));
   subject.whole.erase(subject.whole.begin() + at);
   study.rows_by_unit.erase(study.rows_by_unit.begin() + at * units, study.rows_by_unit.begin() + (at + 1) * units);
 }
@@ -166,13 +166,14 @@ ScoredBatches batches_within(const TuneRequest& request, const Scoring& scoring,
   points.add(request, batch_s, 1);
   for (std::size_t row = 0; row < subject.rows.size(); ++row) {
     const double runs = fp32_runs(subject, study, row);
-    passes += std::max(1.0, runs);  // A row that is fast at what is timed need not be at what is scored.
+    // A row that is fast at a token need not be at windows.
+    passes += request.aim == Aim::decode ? std::max(1.0, runs) : runs;
     points.add(request, batch_s, std::max(1.0, runs));
   }
   for (std::size_t mix = 0; mix < finalists; ++mix) points.add(request, batch_s, std::max(1.0, passes / rows));
   choose_points(request, batch_s, left_out, points);
-  const double caches = request.aim == Aim::decode ? passes_of_caches : 0;
-  const double estimates = 1 + passes + 2 + 2 * rows + passes_of_gradients + caches;  // rows; rests and tied heads; ...
+  const double caches = request.aim == Aim::decode ? std::size(kept_dtypes) : 0;
+  const double estimates = 1 + passes + 2 + 2 * rows + passes_of_gradients + caches;  // 2: rests and tied heads
   ScoredBatches scored;
   scored.searched =
       within(shares.estimates * request.seconds, estimates * batch_s, fewest_searched, subject.set.batches.size());

@@ -21,8 +21,6 @@
 namespace assay {
 namespace {
 
-constexpr DType kept_dtypes[] = {DType::f32, DType::f16, DType::bf16, DType::s8};
-
 Recipe recipe_of_cache(DType kv) {
   return {.name = "cache", .rest = &baseline_precision(), .kv = kv};
 }
@@ -32,14 +30,19 @@ class CachedToken {
  public:
   CachedToken(const StudiedModel& subject, const TuneRequest& request, DType kv)
       : instance_(instance_with(subject, request, kv)),
-        session_(*instance_, {.batch = request.batch, .capacity = request.seq + 1}) {
-    read_prompt(random_ids(subject.model, {request.batch, request.seq}, {request.model_options.seed}), request.seq);
+        session_(*instance_,
+                 {.batch = request.batch, .capacity = request.seq + 1, .graphs = subject.request.engine.graphs}) {
+    const auto ids = random_ids(subject.model, {request.batch, request.seq}, {request.model_options.seed});
+    if (!read_prompt(ids, request.seq, subject.callbacks.interrupted)) return;
     NewTokens token{.seq = 1};
     token.ids = random_ids(subject.model, {request.batch, 1}, {request.model_options.seed});
     token.positions.assign(token.ids.size(), static_cast<std::int32_t>(request.seq));
     plan_ = &session_.prepare(token);
     plan_->run();
   }
+
+  /// False after an interrupt: then it has no rounds.
+  bool is_ready() const { return plan_ != nullptr; }
 
   /// Runs it once more: it is never counted as kept.
   void add_round() {
@@ -65,7 +68,8 @@ class CachedToken {
     return node.operation == &op::append_cache || node.operation == &op::cached_attention;
   }
 
-  void read_prompt(const std::vector<std::int32_t>& ids, std::int64_t seq) {
+  /// False after an interrupt.
+  bool read_prompt(const std::vector<std::int32_t>& ids, std::int64_t seq, InterruptFlag interrupted) {
     const std::int64_t batch = session_.batch();
     for (std::int64_t begin = 0; begin < seq; begin += prefill_chunk) {
       NewTokens tokens{.seq = std::min(prefill_chunk, seq - begin)};
@@ -74,8 +78,10 @@ class CachedToken {
         tokens.ids.insert(tokens.ids.end(), first, first + tokens.seq);
         for (std::int64_t t = 0; t < tokens.seq; ++t) tokens.positions.push_back(static_cast<std::int32_t>(begin + t));
       }
+      if (is_set(interrupted)) return false;
       session_.run(tokens);
     }
+    return true;
   }
 
   std::unique_ptr<Instance> instance_;
@@ -88,7 +94,10 @@ class CachedToken {
 std::vector<double> cache_costs(const TuneRequest& request, const StudiedModel& subject) {
   std::vector<std::unique_ptr<CachedToken>> tokens;
   tokens.reserve(std::size(kept_dtypes));
-  for (const DType kv : kept_dtypes) tokens.push_back(std::make_unique<CachedToken>(subject, request, kv));
+  for (const DType kv : kept_dtypes) {
+    tokens.push_back(std::make_unique<CachedToken>(subject, request, kv));
+    if (!tokens.back()->is_ready()) return {};
+  }
   const double end_s = now_s() + subject.request.layer_seconds * static_cast<double>(tokens.size());
   for (std::size_t round = 0; round < fewest_for_interval || now_s() < end_s; ++round) {
     if (is_set(subject.callbacks.interrupted)) return {};
@@ -105,13 +114,14 @@ std::vector<double> cache_costs(const TuneRequest& request, const StudiedModel& 
 
 }  // namespace
 
-std::vector<CacheOption> cache_options(const TuneRequest& request, const Scoring& scoring, const LossStore& store) {
+std::optional<std::vector<CacheOption>> cache_options(const TuneRequest& request, const Scoring& scoring,
+                                                      const LossStore& store) {
   const std::vector<double> costs = cache_costs(request, scoring.subject());
-  if (costs.empty()) return {};
+  if (costs.empty()) return std::nullopt;
   std::vector<Recipe> recipes;
   std::transform(std::begin(kept_dtypes), std::end(kept_dtypes), std::back_inserter(recipes), recipe_of_cache);
   const auto losses = losses_of(scoring, recipes, {}, store);
-  if (!losses) return {};
+  if (!losses) return std::nullopt;
   std::vector<CacheOption> options;
   options.reserve(costs.size());
   for (std::size_t i = 0; i < costs.size(); ++i) {

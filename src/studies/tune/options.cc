@@ -76,7 +76,7 @@ class Foreteller {
   void add_rests() {
     for (std::size_t row = 0; row < rows(); ++row) {
       const double rest = cost_for(subject_, study_, request_.aim, row, whole()) - cost_of_parts(row);
-      choices_.rests.push_back({.row = row, .option = {std::max(0.0, rest), 0}});
+      choices_.rests.push_back({row, first_cache(), {std::max(0.0, rest), 0}});
     }
   }
 
@@ -117,14 +117,19 @@ class Foreteller {
     return true;
   }
 
+  /// What rests are scored with: a cache that loses nothing, so that what each dtype loses can be added.
+  std::optional<DType> first_cache() const {
+    return request_.aim == Aim::decode ? std::optional(DType::f32) : std::nullopt;
+  }
+
   /// Each rest with each cache: what both take and lose. False after an interrupt.
   bool add_caches() {
-    const std::vector<CacheOption> caches = cache_options(request_, scoring_, store_);
-    if (caches.empty()) return false;
+    const auto caches = cache_options(request_, scoring_, store_);
+    if (!caches) return false;
     std::vector<MixRest> with_caches;
-    with_caches.reserve(choices_.rests.size() * caches.size());
+    with_caches.reserve(choices_.rests.size() * caches->size());
     for (const MixRest& rest : choices_.rests) {
-      for (const CacheOption& cache : caches)
+      for (const CacheOption& cache : *caches)
         with_caches.push_back(
             {rest.row, cache.kv, {rest.option.cost + cache.option.cost, rest.option.loss + cache.option.loss}});
     }

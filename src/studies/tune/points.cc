@@ -19,8 +19,15 @@
 namespace assay {
 namespace {
 
+/// Whether it is what one row is by itself, which is a point of its own.
+bool is_uniform(const Scoring& scoring, const Recipe& recipe) {
+  if (!recipe.layers.empty()) return false;
+  return !recipe.kv || recipe.kv == scoring.kept_dtype({.name = "uniform", .rest = recipe.rest});
+}
+
 /// The cheapest that pass, then the cheapest of what loses most beyond them.
-std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const LossLimit& limit) {
+std::vector<const TriedMix*> finalists(const Scoring& scoring, const std::vector<TriedMix>& tried,
+                                       const LossLimit& limit) {
   std::vector<const TriedMix*> sorted;
   sorted.reserve(tried.size());
   for (const TriedMix& one : tried) sorted.push_back(&one);
@@ -30,7 +37,7 @@ std::vector<const TriedMix*> finalists(const std::vector<TriedMix>& tried, const
   std::size_t beyond = 0;
   std::size_t within = 0;
   for (const TriedMix* one : sorted) {
-    if (one->recipe.layers.empty() && !one->recipe.kv) continue;  // a uniform precision
+    if (is_uniform(scoring, one->recipe)) continue;
     const bool passes = loss_of(limit.kind, one->quality) <= limit.most;
     std::size_t& count = passes ? within : beyond;
     if (count >= (passes ? most_finalists : most_beyond)) continue;
@@ -76,7 +83,8 @@ bool score_points(const Scoring& scoring, const QualitySet& held_out, std::span<
 
 }  // namespace
 
-std::vector<TunePoint> points_of(const StudiedModel& subject, const ModelSensitivity& study, const Tuning& tuning) {
+std::vector<TunePoint> points_of(const Scoring& scoring, const ModelSensitivity& study, const Tuning& tuning) {
+  const StudiedModel& subject = scoring.subject();
   std::vector<TunePoint> points;
   points.push_back(uniform_point(baseline_precision().name, UnitQuality{}));  // It differs from itself in nothing.
   for (std::size_t row = 0; row < subject.rows.size(); ++row)
@@ -86,7 +94,7 @@ std::vector<TunePoint> points_of(const StudiedModel& subject, const ModelSensiti
     if (one.has_point) points.push_back(uniform_point(one.precision, one.searched));
   }
   int mixes = 0;
-  for (const TriedMix* mix : finalists(tuning.tried, tuning.limit)) {
+  for (const TriedMix* mix : finalists(scoring, tuning.tried, tuning.limit)) {
     TunePoint point{.recipe = mix->recipe, .is_mix = true, .searched = mix->quality};
     point.recipe.name = fmt::format("mix-{}", ++mixes);
     point.precision = precision_name(point.recipe);

@@ -16,7 +16,7 @@ inline constexpr std::size_t most_beyond = 2;     ///< And mixes that lose more 
 
 /// What is timed in the end: fp32, every row that runs natively, those that were left out of the search included as
 /// far as the budget has room for them, and the mixes that are foretold to be cheapest.
-std::vector<TunePoint> points_of(const StudiedModel& subject, const ModelSensitivity& study, const Tuning& tuning);
+std::vector<TunePoint> points_of(const Scoring& scoring, const ModelSensitivity& study, const Tuning& tuning);
 
 /// Scores every point on rows that the search did not see. False after an interrupt.
 bool score_held_out(const Scoring& scoring, const QualitySet& held_out, Tuning& tuning);

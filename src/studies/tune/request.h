@@ -27,7 +27,7 @@ struct LossLimit {
 /// What is made as small as it goes within the limit.
 enum class Aim : std::uint8_t {
   latency,  ///< Time of a run.
-  decode,   ///< Time of a run of one token a row.
+  decode,   ///< Time of a token of every row behind a prompt, through a cache.
   energy,   ///< Joules of a run, by a meter.
   bytes     ///< Of the weights as stored.
 };
@@ -43,7 +43,7 @@ struct TuneRequest {
   std::filesystem::path data = {};           ///< A text, .tsv, .jsonl or folder of .npy; empty: the bundled text.
   std::int64_t window = 128;                 ///< Tokens a row of a text.
   std::int64_t batch = 1;                    ///< Rows of what is timed.
-  std::int64_t seq = 128;                    ///< Tokens a row of what is timed, where the aim is none of decode.
+  std::int64_t seq = 128;                    ///< Tokens a row of what is timed; of decode, of the prompt.
   std::int64_t new_tokens = 64;              ///< Of decode: timed behind a prompt; fewer where the context is short.
   std::int64_t search_rows = 0;              ///< That mixes are tried on; 0: at most 16 windows, 256 sentences.
   std::int64_t gradient_rows = 16;           ///< Of them, behind the estimates.

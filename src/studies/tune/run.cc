@@ -115,7 +115,7 @@ SplitData split_data(const Model& model, const TuneRequest& request) {
   if (by_window) quality.protocol.most_tokens = (search_rows + held_rows) * request.window;
   quality.seed = request.model_options.seed;
   QualityData data = quality_data(model, quality);
-  if (request.aim == Aim::decode) refuse_padding(*data.set, request.data.string());
+  if (request.aim == Aim::decode) refuse_padding(*data.set, data.set->data);
   const std::string name = data.set->data;
   SplitData split;
   split.search = taken_from(*data.set, search_rows);
@@ -171,6 +171,7 @@ void drop_emulated(StudiedModel& subject) {
     if (subject.callbacks.say)
       subject.callbacks.say(fmt::format("{}: emulated on this machine, left out", subject.rows[i].name()));
     subject.rows.erase(subject.rows.begin() + static_cast<std::ptrdiff_t>(i));
+    subject.left_out.push_back(std::move(subject.whole[i]));
     subject.whole.erase(subject.whole.begin() + static_cast<std::ptrdiff_t>(i));
   }
   if (subject.rows.empty())
@@ -238,7 +239,7 @@ class Tuner {
     tuning_.held_out_of = fmt::format("{}, {} rows {} them", data.held_out.data, row_count(data.held_out),
                                       subject.set.batches.size() < split ? "further behind" : "behind");
     keep_state();
-    tuning_.points = points_of(subject, study_, tuning_);
+    tuning_.points = points_of(scoring, study_, tuning_);
     if (!score_held_out(scoring, data.held_out, tuning_)) tuning_.is_partial = true;
     Document document = timed_points(request_, tuning_, facts_, callbacks_);
     tuning_.is_interrupted = is_set(callbacks_.interrupted);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "program/operation.h"
+#include "program/passes.h"
 #include "quality/decoding.h"
 #include "tensor/baseline_precision.h"
 
@@ -24,8 +26,18 @@ Scoring::Scoring(const StudiedModel& subject, Aim aim, std::int64_t window)
   cached_fp32_ = instance({.name = "fp32", .rest = &baseline_precision()});
 }
 
+DType Scoring::kept_dtype(const Recipe& recipe) const {
+  const PrecisionChoice choice = choose_precision(recipe, native_16bit(subject_.facts));
+  const Program program = prepared_program(subject_.model, choice, engine_of_windows(engine_, 1));
+  const auto append = std::find_if(program.nodes.begin(), program.nodes.end(),
+                                   [](const Node& node) { return node.operation == &op::append_cache; });
+  return program.value(append->outputs[0]).dtype;
+}
+
 std::unique_ptr<Instance> Scoring::instance(const Recipe& recipe) const {
-  return subject_.instance(choose_precision(recipe, native_16bit(subject_.facts)), engine_);
+  auto made = subject_.instance(choose_precision(recipe, native_16bit(subject_.facts)), engine_);
+  if (cached_fp32_) made->borrow_from(*cached_fp32_);
+  return made;
 }
 
 std::optional<std::vector<UnitQuality>> Scoring::qualities(const QualitySet& set,
@@ -35,10 +47,11 @@ std::optional<std::vector<UnitQuality>> Scoring::qualities(const QualitySet& set
   all.insert(all.end(), instances.begin(), instances.end());
   EvaluateOptions options;
   options.interrupted = subject_.callbacks.interrupted;
-  return qualities_against_first(
-      set, evaluate_decoding(
-               all, set,
-               {.capacity = engine_.cache->capacity, .chunk = engine_.cache->chunk, .evaluate = std::move(options)}));
+  return qualities_against_first(set, evaluate_decoding(all, set,
+                                                        {.capacity = engine_.cache->capacity,
+                                                         .chunk = engine_.cache->chunk,
+                                                         .graphs = engine_.graphs,
+                                                         .evaluate = std::move(options)}));
 }
 
 std::int64_t longest_row(const QualitySet& set) {

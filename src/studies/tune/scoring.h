@@ -10,6 +10,7 @@
 #include "studies/sensitivity/run.h"
 #include "studies/shared/engine.h"
 #include "studies/tune/request.h"
+#include "tensor/dtype.h"
 #include "tensor/recipe.h"
 
 namespace assay {
@@ -24,7 +25,9 @@ class Scoring {
   const StudiedModel& subject() const { return subject_; }
   /// Whether instances that keep nothing can be scored too.
   bool takes_plain_instances() const { return cached_fp32_ == nullptr; }
-  /// One that qualities() takes. It borrows what the subject's instances hold.
+  /// What a recipe's keys and values are kept in where they are kept.
+  DType kept_dtype(const Recipe& recipe) const;
+  /// One that qualities() takes. It borrows what the subject's instances and the baseline hold.
   std::unique_ptr<Instance> instance(const Recipe& recipe) const;
   /// fp32 and these on the set. Absent after an interrupt.
   std::optional<std::vector<UnitQuality>> qualities(const QualitySet& set,

@@ -76,7 +76,7 @@ class MixSearch {
     return rows ? std::optional(Mix{rest, *rows}) : std::nullopt;
   }
 
-  /// Those with which the limit is foretold to be kept for least.
+  /// Those with which the limit is foretold to be kept for least: of each row the best cache.
   std::vector<std::size_t> promising_rests() const {
     std::vector<std::pair<double, std::size_t>> by_cost;
     for (std::size_t rest = 0; rest < choices_.rests.size(); ++rest) {
@@ -84,10 +84,13 @@ class MixSearch {
         by_cost.emplace_back(foretold(choices_, *mix).cost, rest);
     }
     std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    by_cost.resize(std::min(by_cost.size(), most_rests));
     std::vector<std::size_t> rests;
-    rests.reserve(by_cost.size());
-    for (const auto& [cost, rest] : by_cost) rests.push_back(rest);
+    for (const auto& [cost, rest] : by_cost) {
+      const bool is_new = std::none_of(rests.begin(), rests.end(), [&, index = rest](std::size_t one) {
+        return choices_.rests[one].row == choices_.rests[index].row;
+      });
+      if (is_new && rests.size() < most_rests) rests.push_back(rest);
+    }
     return rests;
   }
 
@@ -164,18 +167,32 @@ class MixSearch {
 
   const TriedMix* best() const { return cheapest_within_limit(tried_, context_.request.limit, aimed_share); }
 
-  /// The cheaper options of single parts, those that save most for what they lose first.
+  /// The mix with another cache, where that takes less.
+  void add_caches_of(const Mix& mix, std::vector<std::pair<double, Mix>>& changes) const {
+    const MixRest& now = choices_.rests[mix.rest];
+    for (std::size_t rest = 0; rest < choices_.rests.size(); ++rest) {
+      const MixRest& other = choices_.rests[rest];
+      if (other.row == now.row) add_change({rest, mix.rows}, now.option, other.option, changes);
+    }
+  }
+
+  void add_change(Mix changed, const PartOption& now, const PartOption& other,
+                  std::vector<std::pair<double, Mix>>& changes) const {
+    const double saved = now.cost - other.cost;
+    if (saved <= 0 || find(changed) != nullptr) return;
+    changes.emplace_back(-saved / std::max(1e-12, other.loss - now.loss), std::move(changed));
+  }
+
+  /// The cheaper options of single parts and of the cache, those that save most for what they lose first.
   std::vector<std::pair<double, Mix>> changes_of(const Mix& mix) const {
     std::vector<std::pair<double, Mix>> changes;
+    add_caches_of(mix, changes);
     for (std::size_t p = 0; p < mix.rows.size(); ++p) {
       const std::vector<PartOption>& options = choices_.parts[p].options;
       for (std::size_t row = 0; row < options.size(); ++row) {
-        const double saved = options[mix.rows[p]].cost - options[row].cost;
-        if (saved <= 0) continue;
-        const double lost = std::max(1e-12, options[row].loss - options[mix.rows[p]].loss);
         Mix changed = mix;
         changed.rows[p] = row;
-        if (find(changed) == nullptr) changes.emplace_back(-saved / lost, std::move(changed));
+        add_change(std::move(changed), options[mix.rows[p]], options[row], changes);
       }
     }
     std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -15,7 +15,7 @@ from job import Refused, named
 
 
 def graph_of(job):
-    """Kept: each cell is a process of its own."""
+    """Kept: each cell is a process of its own. The word is read by the process that converts, and counts as read here."""
     kept = job.kept / f"with-cache-{job.word('quantised') or 'whole'}.xml"
     if not kept.exists():
         made = job.folder / "with-cache.xml"
