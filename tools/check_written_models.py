@@ -25,11 +25,11 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 IDS = [[3, 17, 92, 5, 41, 60, 8, 77]]
 TABLES = "@embedding=bf16,@head=bf16"
 FOLDERS = [("fp32", ""), ("bf16", ""), ("fp16", ""), ("int8", TABLES), ("int8-weights", TABLES), ("int8-group", TABLES),
-           ("int4-weights", TABLES), ("int4-weights-g128", TABLES), ("int4-weights-zp", TABLES), ("int4-weights-min", TABLES), ("int4", TABLES), ("fp8", TABLES),
+           ("int4-weights", TABLES), ("int4-weights-g128", TABLES), ("int4-weights-zp", TABLES), ("int4", TABLES), ("fp8", TABLES),
            ("bf16", "layers.0.*=int8,layers.1.mlp.*=int4-weights")]  # fmt: skip
 PLAIN_INPUTS = ["fp32", "bf16", "fp16", "int8-weights", "int4-weights", "int4-weights-g128"]  # What transformers computes with is f32 then.
 UNOPENED = ["int4-weights-zp"]  # transformers 5.23 expects zero points that compressed-tensors 0.20 did not pack, which it does.
-FILES = ["fp32", "bf16", "fp16", "int8-group", "int4-weights", "int4-weights-g128"]
+FILES = ["fp32", "bf16", "fp16", "int8-group", "int4-weights", "int4-weights-g128", "int4-weights-min"]
 
 
 def make_model(folder, tied):
