@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <iterator>
 #include <memory>
-#include <numeric>
 
 #include "base/clock.h"
 #include "base/interrupt.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "program/operation.h"
 #include "program/passes.h"
 #include "quality/decoding.h"
@@ -31,6 +32,7 @@ DType Scoring::kept_dtype(const Recipe& recipe) const {
   const Program program = prepared_program(subject_.model, choice, engine_of_windows(engine_, 1));
   const auto append = std::find_if(program.nodes.begin(), program.nodes.end(),
                                    [](const Node& node) { return node.operation == &op::append_cache; });
+  ASSAY_ASSERT(append != program.nodes.end());
   return program.value(append->outputs[0]).dtype;
 }
 

@@ -40,8 +40,8 @@ struct SearchContext {
 };
 
 /// Mixes by the foretold optimum under budgets from far above the limit to far below it, closer and closer to where the
-/// measured loss crosses the limit; then the best one, changed in one part at a time while that makes it cheaper within
-/// the limit. All that were measured, in that order. Ends early at `end_s` and at an interrupt.
+/// measured loss crosses the limit; then the best one, changed in one part, or its cache, at a time while that makes it
+/// cheaper within the limit. All that were measured, in that order. Ends early at `end_s` and at an interrupt.
 std::vector<TriedMix> search_mixes(const MixChoices& choices, const SearchContext& context);
 
 /// The search aims a little below the limit: what is chosen because it passes tends to look better than it is.
