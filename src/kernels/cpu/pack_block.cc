@@ -17,9 +17,8 @@ constexpr std::int64_t items_together = 4;  ///< Rows and columns of one transpo
 constexpr std::int64_t items_a_line = 16;
 constexpr std::int64_t rows_ahead = 8;  ///< Of memory, that are asked for beforehand.
 
-// 16 bytes, in the registers of every instruction set.
+/// 16 bytes, in the registers of every instruction set.
 using Items = std::uint32_t __attribute__((vector_size(16)));
-using Halves = std::uint16_t __attribute__((vector_size(16)));
 
 template <typename Vector>
 HWY_INLINE Vector read(const std::byte* data) {
@@ -62,37 +61,60 @@ HWY_INLINE void fetch(const Factor& factor, std::int64_t row, std::int64_t first
     std::memset(shifted(to, count).data, 0, static_cast<std::size_t>((padded - count) * bytes_of(to.dtype)));
 }
 
-/// Two rows of `count` bf16 as pairs; count is a multiple of 8.
-HWY_INLINE void interleave(const std::byte* even, const std::byte* odd, std::byte* pairs, std::int64_t count) {
-  for (std::int64_t i = 0; i < count * 2; i += 16) {
-    const auto low = read<Halves>(even + i);
-    const auto high = read<Halves>(odd + i);
-    write(Halves{__builtin_shufflevector(low, high, 0, 8, 1, 9, 2, 10, 3, 11)}, pairs + i * 2);
-    write(Halves{__builtin_shufflevector(low, high, 4, 12, 5, 13, 6, 14, 7, 15)}, pairs + i * 2 + 16);
+/// The vector of bf16 at `data` in the upper halves of its lanes, rounded where memory has f32.
+template <DType stored>
+HWY_INLINE W32 upper_halves(const std::byte* data) {
+  if constexpr (stored == DType::bf16) return hn::BitCast(u32_lanes, widen_bf16(data));
+  return upper_bf16(hn::LoadU(f32_lanes, reinterpret_cast<const float*>(data)));
+}
+
+/// Two rows of `count` values as pairs of bf16, in whole vectors: count is a multiple of items_a_line.
+template <DType stored>
+HWY_INLINE void pair_rows(const std::byte* even, const std::byte* odd, std::byte* pairs, std::int64_t count) {
+  constexpr std::int64_t bytes = stored == DType::bf16 ? 2 : 4;
+  for (std::int64_t i = 0; i < count; i += lane_count()) {
+    const W32 low = hn::ShiftRight<16>(upper_halves<stored>(even + i * bytes));
+    const W32 high = hn::And(upper_halves<stored>(odd + i * bytes), hn::Set(u32_lanes, 0xffff0000));
+    hn::StoreU(hn::Or(low, high), u32_lanes, reinterpret_cast<std::uint32_t*>(pairs + i * item_bytes));
   }
 }
 
-/// Rows of memory that lie a page or more apart are fetched by no hardware of itself.
-HWY_INLINE void prefetch(const Factor& factor, std::int64_t row, const Stretch& stretch) {
+/// `count` values of memory row `row` from `first` on. Rows that lie a page or more apart are fetched by no hardware of
+/// itself.
+HWY_INLINE void prefetch(const Factor& factor, std::int64_t row, std::int64_t first, std::int64_t count) {
   const std::byte* const line = factor.data + row * factor.stride_bytes;
-  const std::byte* const end = line + (stretch.first + stretch.count) * bytes_of(factor.dtype);
-  for (const std::byte* at = line + stretch.first * bytes_of(factor.dtype); at < end; at += 64) __builtin_prefetch(at);
+  const std::byte* const end = line + (first + count) * bytes_of(factor.dtype);
+  for (const std::byte* at = line + first * bytes_of(factor.dtype); at < end; at += 64) __builtin_prefetch(at);
 }
 
-/// Group `group` of a stretch whose K is strided: an item for each of the outer values, zeros up to `padded` (a
-/// multiple of 8).
+/// Group `group` of a stretch whose K is strided, straight from memory: whole pairs of K and whole lines of items.
+template <DType stored>
+HWY_INLINE void pair_group(const Factor& factor, const Stretch& stretch, std::int64_t group, std::byte* to) {
+  const std::int64_t k = group * 2;
+  for (std::int64_t row = k + rows_ahead; row < std::min(k + rows_ahead + 2, stretch.k_count); ++row)
+    prefetch(factor, stretch.k + row, stretch.first, stretch.count);
+  const std::byte* const even = factor.data + (stretch.k + k) * factor.stride_bytes + stretch.first * bytes_of(stored);
+  pair_rows<stored>(even, even + factor.stride_bytes, to, stretch.count);
+}
+
+/// The same of any stretch: an item for each of the outer values, zeros up to `padded` (a multiple of items_a_line).
 HWY_INLINE void fetch_group(const Factor& factor, const Stretch& stretch, std::int64_t group, const Packed& to,
                             std::int64_t padded) {
+  if (to.operand == DType::bf16 && stretch.count == padded && group * 2 + 1 < stretch.k_count) {
+    if (factor.dtype == DType::bf16) return pair_group<DType::bf16>(factor, stretch, group, to.data);
+    if (factor.dtype == DType::f32 && factor.rounded != DType::f16)
+      return pair_group<DType::f32>(factor, stretch, group, to.data);
+  }
   const auto row = [&](std::int64_t k, std::byte* data) HWY_ATTR {
     const bool inside = k < stretch.k_count;
-    if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
+    if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch.first, stretch.count);
     fetch(factor, stretch.k + (inside ? k : 0), stretch.first, inside ? stretch.count : 0, {data, to.operand}, padded);
   };
   if (to.operand == DType::f32) return row(group, to.data);
   alignas(64) std::byte rows[2][most_packed_rows * 2];
   row(group * 2, rows[0]);
   row(group * 2 + 1, rows[1]);
-  interleave(rows[0], rows[1], to.data, padded);
+  pair_rows<DType::bf16>(rows[0], rows[1], to.data, padded);
 }
 
 /// Four rows of four items, from_bytes apart, become four rows to_bytes apart.
@@ -177,7 +199,12 @@ void transpose_panel(const Factor& factor, const Stretch& stretch, const Packed&
       rows = {factor.data + stretch.first * factor.stride_bytes + piece.k * bytes_of(factor.dtype), factor.stride_bytes,
               last ? packed.width * factor.stride_bytes - first * item_bytes : together * item_bytes};
     } else {
-      for (std::int64_t n = 0; n < packed.width; ++n) fetch_row(factor, piece, n, {lines[n], packed.operand}, here);
+      const std::int64_t next = piece.k + here * group;
+      const std::int64_t next_count = std::min(together * group, stretch.k + stretch.k_count - next);
+      for (std::int64_t n = 0; n < packed.width; ++n) {
+        if (n < stretch.count) prefetch(factor, stretch.first + n, next, next_count);
+        fetch_row(factor, piece, n, {lines[n], packed.operand}, here);
+      }
     }
     transpose_lines(rows, packed.width, here, packed.data + first * packed.width * item_bytes);
   }
@@ -195,7 +222,7 @@ HWY_INLINE void transpose_rows_in_place(const Factor& factor, const Stretch& str
   const std::byte* const from = factor.data + stretch.k * factor.stride_bytes + stretch.first * item_bytes;
   for (std::int64_t group = 0; group < stretch.k_count; group += items_together) {
     for (std::int64_t k = group + rows_ahead; k < std::min(group + rows_ahead + items_together, stretch.k_count); ++k)
-      prefetch(factor, stretch.k + k, stretch);
+      prefetch(factor, stretch.k + k, stretch.first, stretch.count);
     transpose_group(from + group * factor.stride_bytes, factor.stride_bytes, stretch.count,
                     packed.data + group * item_bytes, packed.row_bytes);
   }
@@ -205,12 +232,12 @@ void transpose_rows(const Factor& factor, const Stretch& stretch, const Packed& 
   constexpr std::int64_t line = most_packed_rows * item_bytes + 64;
   alignas(64) std::byte lines[items_together][line];
   const bool whole_items = bytes_of(factor.dtype) == item_bytes && holds_items(factor, packed);
-  if (whole_items && stretch.count % items_together == 0 && stretch.k_count % items_together == 0)
-    return transpose_rows_in_place(factor, stretch, packed);
+  const bool whole_blocks = stretch.count % items_together == 0 && stretch.k_count % items_together == 0;
+  if (whole_items && whole_blocks && stretch.k_count > 0) return transpose_rows_in_place(factor, stretch, packed);
   const std::int64_t groups = groups_of(stretch, packed.operand);
   for (std::int64_t group = 0; group < groups; group += items_together) {
     for (std::int64_t i = 0; i < items_together; ++i)
-      fetch_group(factor, stretch, group + i, {lines[i], packed.operand}, whole(stretch.count, 2 * items_together));
+      fetch_group(factor, stretch, group + i, {lines[i], packed.operand}, whole(stretch.count, items_a_line));
     transpose_group(lines[0], line, stretch.count, packed.data + group * item_bytes, packed.row_bytes);
   }
 }
@@ -229,7 +256,7 @@ HWY_INLINE void copy_panels(const Factor& factor, const Stretch& stretch, const 
   for (std::int64_t k = 0; k < stretch.k_count; ++k) {
     const std::byte* const from = factor.data + (stretch.k + k) * factor.stride_bytes + stretch.first * item_bytes;
     std::byte* const to = packed.data + k * group_bytes;
-    if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
+    if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch.first, stretch.count);
     for (std::int64_t panel = 0; panel < panels; ++panel) {
       for (std::int64_t i = 0; i < group_bytes; i += half_line)
         std::memcpy(to + panel * packed.row_bytes + i, from + panel * group_bytes + i, half_line);
@@ -314,10 +341,10 @@ HWY_INLINE void interleave_groups(const Factor& factor, const Stretch& stretch, 
   for (std::int64_t k = 0; k < std::max<std::int64_t>(stretch.k_count, 1); ++k) {
     const std::byte* from = line;
     if (whole_items && k < stretch.k_count) {
-      if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch);
+      if (k + rows_ahead < stretch.k_count) prefetch(factor, stretch.k + k + rows_ahead, stretch.first, stretch.count);
       from = factor.data + (stretch.k + k) * factor.stride_bytes + stretch.first * item_bytes;
     } else {
-      fetch_group(factor, stretch, k, {line, packed.operand}, whole(wide, 2 * items_together));
+      fetch_group(factor, stretch, k, {line, packed.operand}, whole(wide, items_a_line));
     }
     for (std::int64_t row = 0; row < wide; row += six)
       copy_six(from + row * item_bytes, packed.data + row / six * packed.row_bytes + k * six_bytes);
@@ -329,9 +356,11 @@ void pack_rows(const Factor& factor, const Stretch& stretch, const Packed& packe
   if (packed.interleaved > 1)
     return is_strided ? interleave_groups(factor, stretch, packed) : interleave_rows(factor, stretch, packed);
   if (is_strided) return transpose_rows(factor, stretch, packed);
-  for (std::int64_t row = 0; row < stretch.count; ++row)
+  for (std::int64_t row = 0; row < stretch.count; ++row) {
+    if (row + 2 < stretch.count) prefetch(factor, stretch.first + row + 2, stretch.k, stretch.k_count);
     fetch_row(factor, stretch, row, {packed.data + row * packed.row_bytes, packed.operand},
               groups_of(stretch, packed.operand));
+  }
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE

@@ -5,96 +5,12 @@
 
 #include "kernels/cpu/blocking.h"
 #include "kernels/cpu/epilogue.h"
+#include "kernels/cpu/product_cut.h"
 
 namespace assay::cpu {
 namespace {
 
 constexpr std::int64_t item_bytes = 4;  ///< Of a group of K.
-
-/// How the product is cut: into tasks of `panels` panels and `rows` rows; each passes through K in chunks of `groups`
-/// groups, and through its rows in strips that are packed together.
-struct Cut {
-  std::int64_t groups = 0;
-  std::int64_t strip = 0;
-  std::int64_t panels = 1;
-  std::int64_t panel_tasks = 1;
-  std::int64_t rows = 0;
-  std::int64_t row_tasks = 1;
-  std::int64_t count() const { return panel_tasks * row_tasks; }
-};
-
-/// What packing an item costs, counted in multiply-adds of one vector. Measured on Zen 4: reading against the order of
-/// the packed block takes a transposition. Tiles multiply so fast that everything else counts for more.
-struct PackingCost {
-  double a = 0;
-  double b = 0;
-};
-
-PackingCost packing_cost(const Product& product, const MatmulCode& code) {
-  constexpr double straight = 0.15;
-  constexpr double transposed = 0.45;
-  constexpr double widened = 1.5;  // and transposed, and then packed: estimated
-  const double scale = code.block_rows > micro::avx2_strip_rows ? 8 : 1;
-  // Interleaved rows (on Zen 3) are written in pieces of 8 and 16 bytes either way.
-  if (code.packed_width < micro::panel_width) return {0.4, product.held ? widened : 0.3};
-  const bool a_transposed = product.a.order == Factor::Order::k_strided;
-  const bool b_transposed = product.b.order == Factor::Order::k_contiguous;
-  const double b = product.held ? widened : b_transposed ? transposed : straight;
-  return {scale * (a_transposed ? transposed : straight), scale * b};
-}
-
-/// Time of the whole product under that cut, where 1 is multiplying alone on all threads. Half a task is lost at the
-/// end, when a thread has nothing left to take.
-double cost(const Cut& cut, const PackingCost& packing, int threads) {
-  constexpr double vectors = micro::panel_width / 16.0;
-  const double packing_a = packing.a / (vectors * static_cast<double>(cut.panels));
-  const double packing_b = packing.b * 16 / static_cast<double>(cut.rows);
-  const double rounds = static_cast<double>(ceil_div(cut.count(), threads) * threads);
-  const double idle = threads > 1 ? 0.5 * threads / static_cast<double>(cut.count()) : 0;
-  return (1 + packing_a + packing_b) * (rounds / static_cast<double>(cut.count()) + idle);
-}
-
-/// Equal parts of K: a dozen rows of one and the panel that passes by share the caches.
-std::int64_t chunk_groups(const Product& product, const MatmulCode& code) {
-  constexpr std::int64_t most = 768;
-  const std::int64_t groups = std::max<std::int64_t>(ceil_div(product.depth, code.group), 1);
-  const std::int64_t fit = std::min(most, code.chunk / code.group);
-  return round_up(ceil_div(groups, ceil_div(groups, fit)), 16);
-}
-
-/// What packed panels, or sums, may take of the second cache; most machines have more than that.
-std::int64_t second_cache_share(const MachineFacts& facts) {
-  std::int64_t share = 768 * 1024;
-  for (const Cache& cache : facts.caches) {
-    if (cache.level == 2) share = std::min(share, cache.bytes);
-  }
-  return std::max<std::int64_t>(share, 128 * 1024);
-}
-
-/// The cheapest cut whose packed panels fit the second cache, and whose sums, where they outlive a chunk, are no
-/// larger.
-Cut choose_cut(const Product& product, const MachineFacts& facts, const MatmulCode& code) {
-  const std::int64_t cache_share = second_cache_share(facts);
-  constexpr std::int64_t strip_rows = 48;  // whole lines of a are read where its rows run along memory
-  const PackingCost packing = packing_cost(product, code);
-  Cut cut;
-  cut.groups = chunk_groups(product, code);
-  cut.strip = std::max<std::int64_t>(strip_rows, code.block_rows);
-  const std::int64_t panels = ceil_div(product.columns, micro::panel_width);
-  const std::int64_t strips = ceil_div(product.rows, cut.strip);
-  const bool sums_last = ceil_div(product.depth, code.group) > cut.groups;
-  Cut best;
-  for (cut.panels = 1; cut.panels * cut.groups * sum_row_bytes <= cache_share && cut.panels <= panels; ++cut.panels) {
-    cut.panel_tasks = ceil_div(panels, cut.panels);
-    for (std::int64_t task_strips = 1; task_strips <= strips; ++task_strips) {
-      cut.rows = task_strips * cut.strip;
-      cut.row_tasks = ceil_div(product.rows, cut.rows);
-      if (sums_last && task_strips > 1 && cut.panels * cut.rows * sum_row_bytes > cache_share) break;
-      if (best.rows == 0 || cost(cut, packing, product.threads) < cost(best, packing, product.threads)) best = cut;
-    }
-  }
-  return best;
-}
 
 class PackedProduct final : public Kernel {
  public:
@@ -103,7 +19,7 @@ class PackedProduct final : public Kernel {
       : product_(product),
         code_(code),
         cut_(choose_cut(product, facts, code)),
-        threads_(useful_threads(product.rows * product.columns * product.depth, cut_.count(), product.threads)),
+        threads_(useful_threads(product.rows * product.columns * product.depth, cut_.tasks(), product.threads)),
         memory_(memory),
         pack_panels_(choose_pack_panels()),
         pack_rows_(choose_pack_rows()),
@@ -117,7 +33,7 @@ class PackedProduct final : public Kernel {
     const ProductMemory tensors = memory_(memory);
     std::atomic<std::int64_t> next = 0;
     on_threads(threads_, [&](int thread, int) {
-      const std::int64_t count = cut_.count();
+      const std::int64_t count = cut_.tasks();
       for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
     });
   }
@@ -127,7 +43,7 @@ class PackedProduct final : public Kernel {
   PackedProduct with_count(std::int64_t count) const {
     PackedProduct made = *this;
     made.product_.*product_.counted = count;
-    made.cut_.row_tasks = ceil_div(made.product_.rows, cut_.rows);
+    made.cut_.row_tiles = ceil_div(made.product_.rows, cut_.rows);
     return made;
   }
 
@@ -162,8 +78,8 @@ class PackedProduct final : public Kernel {
   }
 
   void run_task(const ProductMemory& tensors, std::int64_t index, int thread) const {
-    const std::int64_t first_panel = index % cut_.panel_tasks * cut_.panels;
-    const std::int64_t first_row = index / cut_.panel_tasks * cut_.rows;
+    const Cut::Task cut = cut_.task(index);
+    if (cut.first_row >= product_.rows) return;
     const std::int64_t panels = ceil_div(product_.columns, micro::panel_width);
     std::byte* const scratch = tensors.workspace + thread * thread_bytes();
     const Task task = {.tensors = tensors,
@@ -171,10 +87,10 @@ class PackedProduct final : public Kernel {
                        .rows = scratch + cut_.panels * (panel_bytes() + panel_sums_bytes()),
                        .sums = scratch + cut_.panels * panel_bytes(),
                        .stretch = scratch + packed_bytes(),
-                       .first_panel = first_panel,
-                       .panel_count = std::min(cut_.panels, panels - first_panel),
-                       .first_row = first_row,
-                       .end_row = std::min(first_row + cut_.rows, product_.rows)};
+                       .first_panel = cut.first_panel,
+                       .panel_count = std::min(cut_.panels, panels - cut.first_panel),
+                       .first_row = cut.first_row,
+                       .end_row = std::min(cut.end_row, product_.rows)};
     const std::int64_t chunk = cut_.groups * code_.group;
     for (std::int64_t k = 0; k < std::max<std::int64_t>(product_.depth, 1); k += chunk) run_chunk(task, k);
   }

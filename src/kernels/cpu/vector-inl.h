@@ -80,10 +80,15 @@ HWY_INLINE void store_upper_halves(W32 bits, std::byte* data) {
   hn::StoreU(hn::TruncateTo(half, hn::ShiftRight<16>(bits)), half, reinterpret_cast<std::uint16_t*>(data));
 }
 
-HWY_INLINE void narrow_bf16(V32 value, std::byte* data) {
+/// The same of any value; a NaN stays one.
+HWY_INLINE W32 upper_bf16(V32 value) {
   const W32 quiet = hn::Or(hn::BitCast(u32_lanes, value), hn::Set(u32_lanes, 0x400000));
   const auto is_number = hn::RebindMask(u32_lanes, hn::Eq(value, value));
-  store_upper_halves(hn::IfThenElse(is_number, rounded_to_bf16(value), quiet), data);
+  return hn::IfThenElse(is_number, rounded_to_bf16(value), quiet);
+}
+
+HWY_INLINE void narrow_bf16(V32 value, std::byte* data) {
+  store_upper_halves(upper_bf16(value), data);
 }
 
 #if HWY_TARGET >= HWY_SSE4  // As in widen_f16.
