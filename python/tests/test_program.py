@@ -89,7 +89,7 @@ class Program(unittest.TestCase):
                 os.kill(os.getpid(), signal.SIGINT)
 
         with self.assertRaises(assay.Interrupted) as caught:
-            assay.bench(MODEL, precision="fp32", seq=8, seconds=300, quality="none", processes=1, progress=interrupt)
+            assay.bench(MODEL, precision="fp32", seq=8, rounds=10**6, quality="none", processes=1, progress=interrupt)
         self.assertEqual(caught.exception.result.exit_code, 130)
         self.assertIsInstance(caught.exception.result.records, list)
 

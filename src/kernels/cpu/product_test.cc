@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "base/random.h"
 #include "hardware/machine.h"
@@ -68,6 +69,7 @@ void expect_exact(const ProductCase& c, const MatmulCode& code) {
                            .threads = 2};
   const Prepared prepared = prepare_product(product, read_machine_facts(), code, places);
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
+  std::memset(workspace.get(), 0xff, prepared.workspace_bytes);  // not numbers
   const std::byte* const inputs[] = {a.data(), b.data()};
   std::byte* const outputs[] = {y.data()};
   prepared.kernel->run({.inputs = inputs, .outputs = outputs, .workspace = workspace.get()});
@@ -129,6 +131,7 @@ Tensor product_of(const Tensor& a, const Tensor& b, const ProductCase& c, const 
   };
   const Prepared prepared = prepare_product(product, read_machine_facts(), code, without_onto);
   const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
+  std::memset(workspace.get(), 0xff, prepared.workspace_bytes);  // not numbers
   Tensor y(DType::f32, {c.rows, c.columns});
   const std::byte* const inputs[] = {a.data(), b.data()};
   std::byte* const outputs[] = {y.data()};
