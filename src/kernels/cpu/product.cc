@@ -12,6 +12,15 @@ namespace {
 
 constexpr std::int64_t item_bytes = 4;  ///< Of a group of K.
 
+/// Whether the loop can read rows of a where they lie: packed they would be the same. Rows that are whole multiples of
+/// 4 KiB apart fall into one set of the first cache.
+bool reads_in_place(const Product& product, const MatmulCode& code) {
+  const Factor& a = product.a;
+  const bool holds_items = a.dtype == code.operand && a.rounded == a.dtype && a.order == Factor::Order::k_contiguous;
+  const bool whole_groups = product.depth > 0 && product.depth % code.group == 0;
+  return holds_items && whole_groups && code.packed_width == micro::panel_width && a.stride_bytes % 4096 != 0;
+}
+
 class PackedProduct final : public Kernel {
  public:
   PackedProduct(const Product& product, const MachineFacts& facts, const MatmulCode& code,
@@ -21,6 +30,7 @@ class PackedProduct final : public Kernel {
         cut_(choose_cut(product, facts, code)),
         threads_(useful_threads(product.rows * product.columns * product.depth, cut_.tasks(), product.threads)),
         memory_(memory),
+        in_place_(reads_in_place(product, code)),
         pack_panels_(choose_pack_panels()),
         pack_rows_(choose_pack_rows()),
         finish_(choose_finish()) {}
@@ -68,9 +78,8 @@ class PackedProduct final : public Kernel {
   std::int64_t rows_interleaved() const { return halves_apart() ? micro::avx2_rows : 1; }
   bool one_chunk() const { return cut_.groups * code_.group >= product_.depth; }
   std::int64_t panel_sums_bytes() const { return (one_chunk() ? code_.block_rows : cut_.rows) * sum_row_bytes; }
-  std::int64_t packed_bytes() const {
-    return cut_.panels * (panel_bytes() + panel_sums_bytes()) + ceil_div(cut_.strip, rows_interleaved()) * row_bytes();
-  }
+  std::int64_t packed_bytes() const { return cut_.panels * (panel_bytes() + panel_sums_bytes()) + strip_bytes(); }
+  std::int64_t strip_bytes() const { return in_place_ ? 0 : ceil_div(cut_.strip, rows_interleaved()) * row_bytes(); }
   /// Behind all that, of a held weight: a stretch of it in f32, and what it takes to make that.
   std::int64_t stretch_bytes() const { return cut_.panels * cut_.groups * code_.group * sum_row_bytes; }
   std::int64_t thread_bytes() const {
@@ -104,9 +113,10 @@ class PackedProduct final : public Kernel {
     a.data = task.tensors.a;
     for (std::int64_t row = task.first_row; row < task.end_row; row += cut_.strip) {
       const Stretch stretch = {row, std::min(cut_.strip, task.end_row - row), k, k_count};
-      pack_rows_(
-          a, stretch,
-          {.data = task.rows, .operand = code_.operand, .row_bytes = row_bytes(), .interleaved = rows_interleaved()});
+      if (!in_place_)
+        pack_rows_(
+            a, stretch,
+            {.data = task.rows, .operand = code_.operand, .row_bytes = row_bytes(), .interleaved = rows_interleaved()});
       for (std::int64_t done = 0; done < stretch.count; done += code_.block_rows) multiply_block(task, stretch, done);
     }
   }
@@ -133,14 +143,20 @@ class PackedProduct final : public Kernel {
     return std::min<std::int64_t>(micro::panel_width, product_.columns - column);
   }
 
+  const std::byte* rows_at(const Task& task, const Stretch& strip, std::int64_t done) const {
+    if (!in_place_) return task.rows + done / rows_interleaved() * row_bytes();
+    const Factor& a = product_.a;
+    return task.tensors.a + (strip.first + done) * a.stride_bytes + strip.k * bytes_of(a.dtype);
+  }
+
   /// Rows of the strip from `done` on, which stay in the first cache, times all panels of the task.
   void multiply_block(const Task& task, const Stretch& strip, std::int64_t done) const {
     const std::int64_t rows = std::min<std::int64_t>(code_.block_rows, strip.count - done);
     const std::int64_t row = strip.first + done;
     const bool last = strip.k + strip.k_count >= product_.depth;
     micro::Block block;
-    block.a = task.rows + done / rows_interleaved() * row_bytes();
-    block.a_stride = row_bytes();
+    block.a = rows_at(task, strip, done);
+    block.a_stride = in_place_ ? product_.a.stride_bytes : row_bytes();
     block.groups = std::max<std::int64_t>(ceil_div(strip.k_count, code_.group), 1);
     block.sums = strip.k == 0 ? micro::Sums::start : micro::Sums::go_on;
     block.half_stride = panel_bytes() / 2;
@@ -169,6 +185,7 @@ class PackedProduct final : public Kernel {
   Cut cut_;
   int threads_;
   ProductMemory (*memory_)(const Memory&);
+  bool in_place_;  ///< Rows of a are not packed.
   PackPanels pack_panels_;
   PackRows pack_rows_;
   Finish finish_;
