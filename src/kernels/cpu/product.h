@@ -54,8 +54,9 @@ struct ProductMemory {
 };
 
 /// A kernel that runs that code for the product. Each thread packs a stretch of b that stays in its second cache (Goto
-/// & van de Geijn 2008), and then some rows of a at a time, which pass by it. The workspace is about a megabyte a
-/// thread, whatever the shapes. `memory` says which tensor is which. Throws nothing.
+/// & van de Geijn 2008). Rows of a pass by it, a few at a time, packed where they do not lie as the loop reads them.
+/// The workspace is about a megabyte a thread, whatever the shapes. `memory` says which tensor is which. Throws
+/// nothing.
 Prepared prepare_product(const Product& product, const MachineFacts& facts, const MatmulCode& code,
                          ProductMemory (*memory)(const Memory& memory));
 

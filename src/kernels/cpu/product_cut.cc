@@ -3,8 +3,6 @@
 namespace assay::cpu {
 namespace {
 
-using Order = Factor::Order;
-
 /// What packing an item costs, counted in multiply-adds of one vector: most of it is waiting for memory. Measured on
 /// Zen 4, with others at its caches. Reading against the order of the packed block takes a transposition. Tiles
 /// multiply so fast that everything else counts for more.
@@ -19,8 +17,8 @@ PackingCost packing_cost(const Product& product, const MatmulCode& code) {
   if (code.packed_width < micro::panel_width) return {0.4, product.held ? widened : 0.3};
   const double scale = code.block_rows > micro::avx2_strip_rows ? 8 : 1;
   const double narrowed = bytes_of(product.b.dtype) > bytes_of(code.operand) ? 1.0 : 0;
-  const double a = product.a.order == Order::k_strided ? 0.5 : 0.3;
-  const double b = product.b.order == Order::k_contiguous ? 0.8 : 0.5;
+  const double a = product.a.order == Factor::Order::k_strided ? 0.5 : 0.3;
+  const double b = product.b.order == Factor::Order::k_contiguous ? 0.8 : 0.5;
   return {scale * a, scale * (product.held ? widened : b + narrowed)};
 }
 
@@ -61,7 +59,8 @@ std::int64_t second_cache_share(const MachineFacts& facts) {
 
 /// Rows that are packed together. Of a K that is strided, whole lines of memory hold them.
 std::int64_t strip_rows(const Product& product, const MatmulCode& code) {
-  const std::int64_t rows = product.a.order == Order::k_strided ? 3 * line_bytes / bytes_of(product.a.dtype) : 48;
+  const std::int64_t rows =
+      product.a.order == Factor::Order::k_strided ? 3 * line_bytes / bytes_of(product.a.dtype) : 48;
   return std::max<std::int64_t>(rows, code.block_rows);
 }
 
@@ -74,7 +73,7 @@ Cut choose_cut(const Product& product, const MachineFacts& facts, const MatmulCo
   Cut cut;
   cut.groups = chunk_groups(product, code);
   cut.strip = strip_rows(product, code);
-  const std::int64_t unit = product.a.order == Order::k_strided ? cut.strip : code.block_rows;
+  const std::int64_t unit = product.a.order == Factor::Order::k_strided ? cut.strip : code.block_rows;
   const std::int64_t units = std::max<std::int64_t>(ceil_div(product.rows, unit), 1);
   const std::int64_t panels = ceil_div(product.columns, micro::panel_width);
   const bool sums_last = ceil_div(product.depth, code.group) > cut.groups;

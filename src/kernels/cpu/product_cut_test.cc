@@ -9,15 +9,13 @@
 namespace assay::cpu {
 namespace {
 
-using Order = Factor::Order;
-
 MachineFacts machine_with(std::int64_t second_cache) {
   MachineFacts facts;
   facts.caches = {{.level = 1, .bytes = 32 * 1024}, {.level = 2, .bytes = second_cache}};
   return facts;
 }
 
-Product product_of(std::int64_t rows, std::int64_t columns, std::int64_t depth, Order order, int threads) {
+Product product_between(std::int64_t rows, std::int64_t columns, std::int64_t depth, Factor::Order order, int threads) {
   const Factor factor = {.data = nullptr, .dtype = DType::bf16, .rounded = DType::bf16, .order = order};
   return {.rows = rows,
           .columns = columns,
@@ -46,12 +44,12 @@ std::vector<int> visits(const Product& product, const Cut& cut) {
 TEST(ProductCut, ComesToEveryPlaceOnce) {
   for (const MatmulCode& code :
        {codes::bf16_dot_products(), codes::bf16_tiles(), codes::f32(), codes::f32_strips_avx2()}) {
-    for (const Order order : {Order::k_contiguous, Order::k_strided}) {
+    for (const Factor::Order order : {Factor::Order::k_contiguous, Factor::Order::k_strided}) {
       for (const auto& [rows, columns, depth] :
            {std::tuple{1, 1, 1}, std::tuple{13, 33, 7}, std::tuple{512, 768, 3072}, std::tuple{3072, 768, 512},
             std::tuple{509, 10007, 768}, std::tuple{5, 64, 0}}) {
         for (const int threads : {1, 2, 7, 64}) {
-          const Product product = product_of(rows, columns, depth, order, threads);
+          const Product product = product_between(rows, columns, depth, order, threads);
           for (const int count : visits(product, choose_cut(product, machine_with(1 << 20), code)))
             ASSERT_EQ(count, 1) << rows << " x " << columns << " x " << depth << ", " << threads << " threads";
         }
@@ -61,17 +59,17 @@ TEST(ProductCut, ComesToEveryPlaceOnce) {
 }
 
 TEST(ProductCut, EndsWithSmallPiecesWhereThreadsWaitForOneAnother) {
-  const Product product = product_of(512, 768, 3072, Order::k_contiguous, 2);
+  const Product product = product_between(512, 768, 3072, Factor::Order::k_contiguous, 2);
   const Cut shared = choose_cut(product, machine_with(1 << 20), codes::bf16_dot_products());
   EXPECT_GE(shared.split(), 2);
   EXPECT_GE(shared.pieces(), 2);
-  const Product alone = product_of(512, 768, 3072, Order::k_contiguous, 1);
+  const Product alone = product_between(512, 768, 3072, Factor::Order::k_contiguous, 1);
   EXPECT_EQ(choose_cut(alone, machine_with(1 << 20), codes::bf16_dot_products()).split(), 0);
 }
 
 TEST(ProductCut, KeepsWhatIsPackedInTheSecondCache) {
   for (const std::int64_t cache : {256 * 1024, 512 * 1024, 1024 * 1024, 2048 * 1024}) {
-    const Product product = product_of(2048, 3072, 4096, Order::k_strided, 2);
+    const Product product = product_between(2048, 3072, 4096, Factor::Order::k_strided, 2);
     const Cut cut = choose_cut(product, machine_with(cache), codes::bf16_dot_products());
     EXPECT_LE(cut.panels * cut.groups * sum_row_bytes, cache);
     EXPECT_LE(cut.panels * cut.rows * sum_row_bytes, cache) << "sums, which outlive a chunk of this depth";
