@@ -111,7 +111,7 @@ void execute(const Case& one, std::vector<GuardedBuffer>& inputs, KernelRun& run
     if (overlap != overlaps.end()) in[overlap->input] = out.back();
   }
   const DeviceBytes workspace = allocate_on(device, run.prepared.workspace_bytes);
-  // Not a number in any dtype: no kernel may rely on what lies in its scratch.
+  // Not a number in any float dtype: no kernel may rely on what lies in its scratch.
   if (device.is_host()) std::memset(workspace.get(), 0xff, run.prepared.workspace_bytes);
   const bool shares_team = device.is_host() && !run.prepared.brings_threads;
   run_in_team(*run.prepared.kernel, {in, out, workspace.get()}, shares_team ? call.threads : 1);

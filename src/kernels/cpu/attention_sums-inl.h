@@ -20,10 +20,7 @@ namespace assay::cpu::HWY_NAMESPACE {
 inline void pair_all(std::byte* from, std::int64_t stride, std::int64_t rows, std::int64_t width, std::byte* to) {
   if (rows % 2 != 0) std::memset(from + rows * stride, 0, static_cast<std::size_t>(stride));
   for (std::int64_t row = 0; row < rows; row += 2) {
-    for (std::int64_t i = 0; i < width; i += panel)
-      pair_rows(reinterpret_cast<const std::uint16_t*>(from + row * stride) + i,
-                reinterpret_cast<const std::uint16_t*>(from + (row + 1) * stride) + i,
-                reinterpret_cast<std::uint32_t*>(to) + row / 2 * width + i);
+    pair_rows<DType::bf16>(from + row * stride, from + (row + 1) * stride, to + row / 2 * width * group_bytes, width);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/cpu/attention_work.h"
+#include "kernels/cpu/pair_rows-inl.h"
 #include "kernels/cpu/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -130,17 +131,6 @@ inline void pack_keys(const AttentionWork& work, const KeyHead& k, const RealKey
   }
 }
 
-/// 16 bits of two rows side by side in each 32-bit lane: the first row's in the lower half.
-HWY_INLINE void pair_rows(const std::uint16_t* first, const std::uint16_t* second, std::uint32_t* out) {
-  const hn::RebindToUnsigned<F32> wide;
-  const hn::Rebind<std::uint16_t, F32> half;
-  for (std::int64_t i = 0; i < panel; i += lane_count()) {
-    const auto low = hn::PromoteTo(wide, hn::LoadU(half, first + i));
-    const auto high = hn::ShiftLeft<16>(hn::PromoteTo(wide, hn::LoadU(half, second + i)));
-    hn::StoreU(hn::Or(low, high), wide, out + i);
-  }
-}
-
 /// Dimensions [first, first + width) of a key head's values.
 struct ValueColumns {
   const KeyHead& of;
@@ -159,9 +149,7 @@ HWY_INLINE void pack_value_group(const AttentionWork& work, const ValueColumns& 
     std::memcpy(out, v[key].data, panel * group_bytes);
     return;
   }
-  if (as_it_stands && key + 1 < end)
-    return pair_rows(reinterpret_cast<const std::uint16_t*>(v[key].data),
-                     reinterpret_cast<const std::uint16_t*>(v[key + 1].data), reinterpret_cast<std::uint32_t*>(out));
+  if (as_it_stands && key + 1 < end) return pair_rows<DType::bf16>(v[key].data, v[key + 1].data, out, panel);
   HWY_ALIGN std::byte rows[2][panel * group_bytes] = {};
   for (std::int64_t i = 0; i < work.product.group(); ++i) {
     if (key + i < end) load_row(work.product, v[key + i], v.width, rows[i], v.of.scale(key + i));
@@ -169,8 +157,7 @@ HWY_INLINE void pack_value_group(const AttentionWork& work, const ValueColumns& 
   if (work.product.operand == DType::f32) {
     std::memcpy(out, rows[0], panel * group_bytes);
   } else {
-    pair_rows(reinterpret_cast<const std::uint16_t*>(rows[0]), reinterpret_cast<const std::uint16_t*>(rows[1]),
-              reinterpret_cast<std::uint32_t*>(out));
+    pair_rows<DType::bf16>(rows[0], rows[1], out, panel);
   }
 }
 

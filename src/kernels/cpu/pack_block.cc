@@ -8,6 +8,7 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 #include "kernels/cpu/copy_row-inl.h"
+#include "kernels/cpu/pair_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -61,24 +62,6 @@ HWY_INLINE void fetch(const Factor& factor, std::int64_t row, std::int64_t first
     std::memset(shifted(to, count).data, 0, static_cast<std::size_t>((padded - count) * bytes_of(to.dtype)));
 }
 
-/// The vector of bf16 at `data` in the upper halves of its lanes, rounded where memory has f32.
-template <DType stored>
-HWY_INLINE W32 upper_halves(const std::byte* data) {
-  if constexpr (stored == DType::bf16) return hn::BitCast(u32_lanes, widen_bf16(data));
-  return upper_bf16(hn::LoadU(f32_lanes, reinterpret_cast<const float*>(data)));
-}
-
-/// Two rows of `count` values as pairs of bf16, in whole vectors: count is a multiple of items_a_line.
-template <DType stored>
-HWY_INLINE void pair_rows(const std::byte* even, const std::byte* odd, std::byte* pairs, std::int64_t count) {
-  constexpr std::int64_t bytes = stored == DType::bf16 ? 2 : 4;
-  for (std::int64_t i = 0; i < count; i += lane_count()) {
-    const W32 low = hn::ShiftRight<16>(upper_halves<stored>(even + i * bytes));
-    const W32 high = hn::And(upper_halves<stored>(odd + i * bytes), hn::Set(u32_lanes, 0xffff0000));
-    hn::StoreU(hn::Or(low, high), u32_lanes, reinterpret_cast<std::uint32_t*>(pairs + i * item_bytes));
-  }
-}
-
 /// `count` values of memory row `row` from `first` on. Rows that lie a page or more apart are fetched by no hardware of
 /// itself.
 HWY_INLINE void prefetch(const Factor& factor, std::int64_t row, std::int64_t first, std::int64_t count) {
@@ -102,8 +85,8 @@ HWY_INLINE void fetch_group(const Factor& factor, const Stretch& stretch, std::i
                             std::int64_t padded) {
   if (to.operand == DType::bf16 && stretch.count == padded && group * 2 + 1 < stretch.k_count) {
     if (factor.dtype == DType::bf16) return pair_group<DType::bf16>(factor, stretch, group, to.data);
-    if (factor.dtype == DType::f32 && factor.rounded != DType::f16)
-      return pair_group<DType::f32>(factor, stretch, group, to.data);
+    const bool rounds_once = factor.rounded == DType::f32 || factor.rounded == DType::bf16;
+    if (factor.dtype == DType::f32 && rounds_once) return pair_group<DType::f32>(factor, stretch, group, to.data);
   }
   const auto row = [&](std::int64_t k, std::byte* data) HWY_ATTR {
     const bool inside = k < stretch.k_count;

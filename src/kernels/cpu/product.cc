@@ -109,16 +109,19 @@ class PackedProduct final : public Kernel {
     const std::int64_t column = task.first_panel * micro::panel_width;
     const std::int64_t columns = std::min(task.panel_count * micro::panel_width, product_.columns - column);
     pack_b(task, {column, columns, k, k_count});
-    Factor a = product_.a;
-    a.data = task.tensors.a;
     for (std::int64_t row = task.first_row; row < task.end_row; row += cut_.strip) {
       const Stretch stretch = {row, std::min(cut_.strip, task.end_row - row), k, k_count};
-      if (!in_place_)
-        pack_rows_(
-            a, stretch,
-            {.data = task.rows, .operand = code_.operand, .row_bytes = row_bytes(), .interleaved = rows_interleaved()});
+      if (!in_place_) pack_a(task, stretch);
       for (std::int64_t done = 0; done < stretch.count; done += code_.block_rows) multiply_block(task, stretch, done);
     }
+  }
+
+  void pack_a(const Task& task, const Stretch& stretch) const {
+    Factor a = product_.a;
+    a.data = task.tensors.a;
+    pack_rows_(
+        a, stretch,
+        {.data = task.rows, .operand = code_.operand, .row_bytes = row_bytes(), .interleaved = rows_interleaved()});
   }
 
   void pack_b(const Task& task, const Stretch& stretch) const {

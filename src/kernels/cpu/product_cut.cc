@@ -3,9 +3,9 @@
 namespace assay::cpu {
 namespace {
 
-/// What packing an item costs, counted in multiply-adds of one vector: most of it is waiting for memory. Measured on
-/// Zen 4, with others at its caches. Reading against the order of the packed block takes a transposition. Tiles
-/// multiply so fast that everything else counts for more.
+/// What packing an item costs, or reading it where it lies, counted in multiply-adds of one vector: most of it is
+/// waiting for memory. Fitted on Zen 4, with others at its caches. Reading against the order of the packed block takes
+/// a transposition. Tiles multiply so fast that everything else counts for more (estimated).
 struct PackingCost {
   double a = 0;
   double b = 0;
@@ -75,19 +75,25 @@ Cut choose_cut(const Product& product, const MachineFacts& facts, const MatmulCo
   cut.strip = strip_rows(product, code);
   const std::int64_t unit = product.a.order == Factor::Order::k_strided ? cut.strip : code.block_rows;
   const std::int64_t units = std::max<std::int64_t>(ceil_div(product.rows, unit), 1);
-  const std::int64_t panels = ceil_div(product.columns, micro::panel_width);
+  const std::int64_t panels = std::max<std::int64_t>(ceil_div(product.columns, micro::panel_width), 1);
   const bool sums_last = ceil_div(product.depth, code.group) > cut.groups;
   Cut best;
+  double best_time = 0;
   for (cut.panels = 1; cut.panels * cut.groups * sum_row_bytes <= share && cut.panels <= panels; ++cut.panels) {
     cut.panel_tiles = ceil_div(panels, cut.panels);
-    for (std::int64_t row_tiles = 1; row_tiles <= units; ++row_tiles) {
-      cut.rows = ceil_div(units, row_tiles) * unit;
-      cut.row_tiles = ceil_div(units * unit, cut.rows);
+    // From all rows down to a unit, each size once that some number of tiles has.
+    for (std::int64_t together = units; together > 0;) {
+      cut.rows = together * unit;
+      cut.row_tiles = ceil_div(units, together);
+      together = together > 1 ? ceil_div(units, ceil_div(units, together - 1)) : 0;
       if (sums_last && cut.rows > unit && cut.panels * cut.rows * sum_row_bytes > share) continue;
       for (const std::int64_t pieces : {std::int64_t{1}, pieces_of_a_tile}) {
         cut.piece_rows = round_up(ceil_div(cut.rows, pieces), unit);
         cut.split_tiles = pieces == 1 ? 0 : product.threads;
-        if (best.rows == 0 || cost(cut, product, packing) < cost(best, product, packing)) best = cut;
+        const double time = cost(cut, product, packing);
+        if (best.rows > 0 && time >= best_time) continue;
+        best = cut;
+        best_time = time;
       }
     }
   }

@@ -47,7 +47,7 @@ TEST(ProductCut, ComesToEveryPlaceOnce) {
     for (const Factor::Order order : {Factor::Order::k_contiguous, Factor::Order::k_strided}) {
       for (const auto& [rows, columns, depth] :
            {std::tuple{1, 1, 1}, std::tuple{13, 33, 7}, std::tuple{512, 768, 3072}, std::tuple{3072, 768, 512},
-            std::tuple{509, 10007, 768}, std::tuple{5, 64, 0}}) {
+            std::tuple{509, 10007, 768}, std::tuple{5, 64, 0}, std::tuple{9, 0, 3}}) {
         for (const int threads : {1, 2, 7, 64}) {
           const Product product = product_between(rows, columns, depth, order, threads);
           for (const int count : visits(product, choose_cut(product, machine_with(1 << 20), code)))
