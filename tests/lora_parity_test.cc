@@ -152,13 +152,14 @@ TEST_P(LoraParity, GradientsAreThoseOfPeftAndThereAreNoOthers) {
   }
 }
 
-/// What a base of fewer bits makes of the model's weights, as a model of plain weights.
+/// What a base of fewer bits makes of the model's weights, as a model of plain weights. Tables stay in f32, as in the
+/// training, for they are in what a product's activations are in, which only with a native 16-bit type is another.
 Model with_weights_of(const Model& model, const char* base) {
   EngineOptions engine;
   engine.fusion = Fusion::off;
   engine.device = "reference";
   Model plain = model;
-  const auto instance = make_instance(model, base, engine, lora_facts());
+  const auto instance = make_instance(model, base, engine, read_machine_facts({.max_isa = "avx2", .threads = 2}));
   const Program& program = instance->program();
   for (const KeptWeight& kept : kept_weights(program)) {
     const Weight& weight = model.weights.at(kept.name);
