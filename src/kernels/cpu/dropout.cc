@@ -12,8 +12,7 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 /// uniform(bits) of base/random.h.
 HWY_INLINE V32 uniform_of(W32 bits) {
-  const hn::RebindToSigned<F32> integers;
-  const V32 whole = hn::ConvertTo(f32_lanes, hn::BitCast(integers, hn::ShiftRight<9>(bits)));
+  const V32 whole = hn::ConvertTo(f32_lanes, hn::BitCast(s32_lanes, hn::ShiftRight<9>(bits)));
   return hn::Mul(hn::Add(whole, hn::Set(f32_lanes, 0.5F)), hn::Set(f32_lanes, 0x1p-23F));
 }
 

@@ -14,12 +14,9 @@ namespace assay::cpu::HWY_NAMESPACE {
 
 constexpr std::int64_t panel_width = 32;
 
-using Integers = hn::RebindToSigned<F32>;
-constexpr Integers s32_lanes;
-
 /// What the columns of one vector have in common, whatever the row.
 struct Column {
-  hn::Vec<Integers> offset;  ///< 128 * column sums
+  hn::Vec<S32> offset;  ///< 128 * column sums
   V32 w_scale;
   V32 bias;
 };

@@ -177,9 +177,7 @@ void adamw_chunks(const Call& call, const Memory& memory, std::int64_t begin, st
 
 // ---- Moments in blocks of codes (op::block_adamw, tensor/dynamic_map.h).
 
-using S32 = hn::RebindToSigned<F32>;
 using Codes = hn::Rebind<std::uint8_t, F32>;
-constexpr S32 s32_lanes;
 constexpr Codes code_lanes;
 
 /// The largest block that is held on the stack.

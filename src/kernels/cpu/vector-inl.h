@@ -20,6 +20,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using F32 = hn::ScalableTag<float>;
 using V32 = hn::Vec<F32>;
 constexpr F32 f32_lanes;
+using S32 = hn::RebindToSigned<F32>;
+constexpr S32 s32_lanes;
 
 HWY_INLINE std::int64_t lane_count() {
   return static_cast<std::int64_t>(hn::Lanes(f32_lanes));
@@ -53,14 +55,13 @@ HWY_INLINE V32 widen_f16(const std::byte* data) {
 
 HWY_INLINE V32 widen_s8(const std::byte* data) {
   const hn::Rebind<std::int8_t, F32> byte;
-  const hn::RebindToSigned<F32> wide;
-  return hn::ConvertTo(f32_lanes, hn::PromoteTo(wide, hn::LoadU(byte, reinterpret_cast<const std::int8_t*>(data))));
+  return hn::ConvertTo(f32_lanes,
+                       hn::PromoteTo(s32_lanes, hn::LoadU(byte, reinterpret_cast<const std::int8_t*>(data))));
 }
 
 HWY_INLINE V32 widen_e4m3(const std::byte* data) {
   const hn::Rebind<std::uint8_t, F32> byte;
-  const hn::RebindToSigned<F32> wide;
-  const auto bits = hn::PromoteTo(wide, hn::LoadU(byte, reinterpret_cast<const std::uint8_t*>(data)));
+  const auto bits = hn::PromoteTo(s32_lanes, hn::LoadU(byte, reinterpret_cast<const std::uint8_t*>(data)));
   return hn::GatherIndex(f32_lanes, e4m3_values.data(), bits);
 }
 

@@ -47,8 +47,7 @@ HWY_INLINE V32 polynomial(const float (&c)[count], V32 x) {
 
 /// 2^n for whole n in [-126, 127]. A factor, not a sum of exponents: so NaN stays NaN.
 HWY_INLINE V32 power_of_two(V32 n) {
-  const hn::RebindToSigned<F32> integers;
-  const auto biased = hn::Add(hn::ConvertTo(integers, n), hn::Set(integers, 127));
+  const auto biased = hn::Add(hn::ConvertTo(s32_lanes, n), hn::Set(s32_lanes, 127));
   return hn::BitCast(f32_lanes, hn::ShiftLeft<23>(biased));
 }
 
