@@ -1,6 +1,5 @@
 #include "kernels/cuda/on_host/team_on_host.h"
 
-#include <setjmp.h>
 #include <ucontext.h>
 
 #include <array>
@@ -14,21 +13,26 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 
+/// Where to go on, as the compiler's own setjmp keeps it: a team changes places millions of times in a test, and the
+/// library's takes several times as long.
+using Place = std::array<void*, 5>;
+
 /// A thread of the team: a place in the code and a stack, which later teams use again. The stack is entered by
 /// swapcontext once; from then on jumps are enough, which spare its two system calls.
 struct Member {
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(stack_bytes);
-  jmp_buf place = {};
+  Place place = {};
   bool entered = false;
-  bool done = false;
 };
 
 struct RunningTeam {
   std::vector<std::unique_ptr<Member>> members;
-  jmp_buf caller = {};
+  Place caller = {};
   const std::function<void(int)>* body = nullptr;
   int size = 0;
+  int turn = 0;  ///< Of this round, in which every member runs to its next wait or its end.
   int current = 0;
+  int done = 0;  ///< How many members ended.
   std::array<float, 32> memory = {};
   std::array<std::array<float, most_threads>, 2> passed = {};  ///< By turns: the one before may still be read.
   std::array<std::uint8_t, most_threads> passes = {};          ///< By member: which of both is next.
@@ -45,7 +49,7 @@ Member& current() {
 void run_member() {
   for (;;) {
     (*team.body)(team.current);
-    current().done = true;
+    ++team.done;
     wait_for_team();
   }
 }
@@ -61,23 +65,24 @@ void enter(Member& member) {
   swapcontext(&left, &first);
 }
 
-/// Lets the current member run to its next wait or its end.
-void take_turn() {
-  if (_setjmp(team.caller) != 0) return;
-  Member& member = current();
-  if (member.entered) _longjmp(member.place, 1);
-  enter(member);
+// A function that keeps a place must not be the one that jumps to it.
+
+[[gnu::noinline]] void jump(Place& place) {
+  __builtin_longjmp(place.data(), 1);
 }
 
-/// Lets every member run to its next wait or its end; how many ended.
-int take_turns() {
-  int done = 0;
-  for (int turn = 0; turn < team.size; ++turn) {
-    team.current = static_cast<int>(item_of(turn, team.size));
-    take_turn();
-    done += current().done ? 1 : 0;
-  }
-  return done;
+/// Lets the next member go on, or the caller where each has had its turn.
+[[gnu::noinline]] void pass_on() {
+  if (++team.turn == team.size) jump(team.caller);
+  team.current = static_cast<int>(item_of(team.turn, team.size));
+  if (current().entered) jump(current().place);
+  enter(current());
+}
+
+[[gnu::noinline]] void take_turns() {
+  if (__builtin_setjmp(team.caller.data()) != 0) return;
+  team.turn = -1;
+  pass_on();
 }
 
 }  // namespace
@@ -89,18 +94,17 @@ void run_team(int size, const std::function<void(int)>& member) {
   while (team.members.size() < static_cast<std::size_t>(size)) team.members.push_back(std::make_unique<Member>());
   team.body = &member;
   team.passes = {};
-  for (const auto& one : team.members) one->done = false;
-  int done = 0;
-  while (done == 0) done = take_turns();
+  team.done = 0;
+  while (team.done == 0) take_turns();
   team.body = nullptr;
-  if (done == size) return;
+  if (team.done == size) return;
   team.members.clear();  // Those that wait are lost.
   throw Error(ExitCode::defect, "some of a team's threads ended while others waited for them");
 }
 
 void wait_for_team() {
   if (team.size == 1) return;
-  if (_setjmp(current().place) == 0) _longjmp(team.caller, 1);
+  if (__builtin_setjmp(current().place.data()) == 0) pass_on();
 }
 
 float* team_memory() {
