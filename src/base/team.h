@@ -9,7 +9,8 @@ namespace assay {
 /// Handing one out costs a store and a load of a cache line (0.2 to 0.5 us), where a region of its own costs 0.6 to
 /// 1.4 us: of the 150 that a token of a small language model needs, some 5 % of its time.
 ///
-/// Waiting threads spin for about 0.1 ms and then sleep, as those of OpenMP do under `spin_briefly`.
+/// Waiting threads spin for about 0.1 ms and then sleep, as those of OpenMP do under `spin_briefly`; with
+/// OMP_WAIT_POLICY=passive they sleep at once, as OpenMP's do.
 class Team {
  public:
   /// Calls `work` on this thread with threads - 1 others waiting beside it; what it throws passes through. Work that
