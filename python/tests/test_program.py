@@ -84,6 +84,9 @@ class Program(unittest.TestCase):
         self.assertEqual([one.samples for one in records], [2])
 
     def test_ctrl_c_gives_what_there_is(self):
+        # A background job of a shell has it ignored, and would measure for ever.
+        self.addCleanup(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+
         def interrupt(told):
             if not told.is_remark and "probing" not in told.text:
                 os.kill(os.getpid(), signal.SIGINT)
