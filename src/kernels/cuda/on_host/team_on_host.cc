@@ -72,7 +72,7 @@ void enter(Member& member) {
 }
 
 /// Lets the next member go on, or the caller where each has had its turn.
-[[gnu::noinline]] void pass_on() {
+[[gnu::noinline]] void let_next_run() {
   if (++team.turn == team.size) jump(team.caller);
   team.current = static_cast<int>(item_of(team.turn, team.size));
   if (current().entered) jump(current().place);
@@ -82,7 +82,7 @@ void enter(Member& member) {
 [[gnu::noinline]] void take_turns() {
   if (__builtin_setjmp(team.caller.data()) != 0) return;
   team.turn = -1;
-  pass_on();
+  let_next_run();
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ void run_team(int size, const std::function<void(int)>& member) {
 
 void wait_for_team() {
   if (team.size == 1) return;
-  if (__builtin_setjmp(current().place.data()) == 0) pass_on();
+  if (__builtin_setjmp(current().place.data()) == 0) let_next_run();
 }
 
 float* team_memory() {
