@@ -1,5 +1,6 @@
 #include "kernels/cuda/on_host/team_on_host.h"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <array>
@@ -13,21 +14,17 @@ namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 
-/// Where to go on, as the compiler's own setjmp keeps it: a team changes places millions of times in a test, and the
-/// library's takes several times as long.
-using Place = std::array<void*, 5>;
-
 /// A thread of the team: a place in the code and a stack, which later teams use again. The stack is entered by
 /// swapcontext once; from then on jumps are enough, which spare its two system calls.
 struct Member {
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(stack_bytes);
-  Place place = {};
+  jmp_buf place = {};
   bool entered = false;
 };
 
 struct RunningTeam {
   std::vector<std::unique_ptr<Member>> members;
-  Place caller = {};
+  jmp_buf caller = {};
   const std::function<void(int)>* body = nullptr;
   int size = 0;
   int turn = 0;  ///< Of this round, in which every member runs to its next wait or its end.
@@ -65,22 +62,17 @@ void enter(Member& member) {
   swapcontext(&left, &first);
 }
 
-// A function that keeps a place must not be the one that jumps to it.
-
-[[gnu::noinline]] void jump(Place& place) {
-  __builtin_longjmp(place.data(), 1);
-}
-
-/// Lets the next member go on, or the caller where each has had its turn.
-[[gnu::noinline]] void let_next_run() {
-  if (++team.turn == team.size) jump(team.caller);
+/// Lets the next member go on, or the caller where each has had its turn: straight from one to the next, since a test
+/// does so millions of times.
+void let_next_run() {
+  if (++team.turn == team.size) _longjmp(team.caller, 1);
   team.current = static_cast<int>(item_of(team.turn, team.size));
-  if (current().entered) jump(current().place);
+  if (current().entered) _longjmp(current().place, 1);
   enter(current());
 }
 
-[[gnu::noinline]] void take_turns() {
-  if (__builtin_setjmp(team.caller.data()) != 0) return;
+void take_turns() {
+  if (_setjmp(team.caller) != 0) return;
   team.turn = -1;
   let_next_run();
 }
@@ -104,7 +96,7 @@ void run_team(int size, const std::function<void(int)>& member) {
 
 void wait_for_team() {
   if (team.size == 1) return;
-  if (__builtin_setjmp(current().place.data()) == 0) let_next_run();
+  if (_setjmp(current().place) == 0) let_next_run();
 }
 
 float* team_memory() {
