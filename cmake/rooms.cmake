@@ -90,7 +90,8 @@ function(assay_unite target)
 endfunction()
 
 # What Highway reads once for each instruction set, by files that it reads so in their place: its headers are three
-# quarters of what a small one costs. Neighbours by name, which are alike, come into different ones.
+# quarters of what a small one costs. Neighbours by name, which are alike, come into different ones. Which instruction
+# sets Highway compiles for must be said before it counts them: in kernels/cpu, the one folder of many such files.
 function(assay_unite_vector_files target)
   set(folder "${CMAKE_CURRENT_BINARY_DIR}/${target}_vectors")
   list(LENGTH ARGN count)

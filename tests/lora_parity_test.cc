@@ -152,8 +152,8 @@ TEST_P(LoraParity, GradientsAreThoseOfPeftAndThereAreNoOthers) {
   }
 }
 
-/// What a base of fewer bits makes of the model's weights, as a model of plain weights. Tables stay in f32, as in the
-/// training, for they are in what a product's activations are in, which only with a native 16-bit type is another.
+/// What a base of fewer bits makes of the model's weights, as a model of plain weights. Tables are kept in the dtype of
+/// activations: f32, as in the training here, where no 16-bit type is native.
 Model with_weights_of(const Model& model, const char* base) {
   EngineOptions engine;
   engine.fusion = Fusion::off;

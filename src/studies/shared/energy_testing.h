@@ -65,7 +65,7 @@ class RunningPackage {
 
   const std::string zone = "sys/class/powercap/intel-rapl:0/";
   RecordedTree tree_;
-  int counter_file_ = ::memfd_create("energy_uj", 0);
+  int counter_file_ = ::memfd_create("energy_uj", MFD_CLOEXEC);
   std::atomic<bool> stop_ = false;
   std::thread counter_;
 };

@@ -71,6 +71,7 @@ void let_next_run() {
   enter(current());
 }
 
+/// One round.
 void take_turns() {
   if (_setjmp(team.caller) != 0) return;
   team.turn = -1;
