@@ -77,21 +77,22 @@ struct AllOf : Lanes {
   HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { Lanes::put(value, {sink.data, dtype}, i); }
 };
 
-/// Whether weights, gradients and states, the first `floats` inputs, and the outputs made of them are of that dtype.
-HWY_INLINE bool all_are(DType dtype, const Call& call, std::size_t floats) {
+/// Whether every weight, gradient and state is of that dtype.
+bool all_are(DType dtype, const Call& call) {
+  const UpdateList list = update_list(*call.operation, call.inputs.size());
   const auto fits = [dtype](const Argument& one) { return !one.present || one.dtype == dtype; };
-  for (std::size_t i = 0; i < floats; ++i) {
-    const bool is_changed = i + 1 < floats;
-    if (!fits(call.in(i)) || (is_changed && !fits(call.out(i)))) return false;
+  for (std::size_t i = 0; i < list.hyper(); ++i) {
+    if (!fits(call.in(i))) return false;
+  }
+  for (std::size_t i = 0; i < list.lost(); ++i) {
+    if (!fits(call.out(i))) return false;
   }
   return true;
 }
 
-/// start(first, count) before each chunk of [begin, end), and body(lanes, i) for each of its vectors. The first
-/// `floats` inputs are weights, gradients and states.
+/// start(first, count) before each chunk of [begin, end), and body(lanes, i) for each of its vectors.
 template <typename Start, typename Body>
-HWY_INLINE void for_chunks(const Call& call, std::size_t floats, std::int64_t begin, std::int64_t end, Start&& start,
-                           Body&& body) {
+HWY_INLINE void for_chunks(const Call& call, std::int64_t begin, std::int64_t end, Start&& start, Body&& body) {
   const std::int64_t count = element_count(call.in(0).shape);
   const auto run = [&](auto with_dtype) HWY_ATTR {
     for (std::int64_t first = begin * chunk_elements; first < std::min(end * chunk_elements, count);
@@ -101,10 +102,8 @@ HWY_INLINE void for_chunks(const Call& call, std::size_t floats, std::int64_t be
       for_vectors(here, [&](auto lanes, std::int64_t i) HWY_ATTR { body(with_dtype(lanes), first + i); });
     }
   };
-  if (all_are(DType::f32, call, floats))
-    return run([](auto lanes) { return AllOf<DType::f32, decltype(lanes)>{lanes}; });
-  if (all_are(DType::bf16, call, floats))
-    return run([](auto lanes) { return AllOf<DType::bf16, decltype(lanes)>{lanes}; });
+  if (all_are(DType::f32, call)) return run([](auto lanes) { return AllOf<DType::f32, decltype(lanes)>{lanes}; });
+  if (all_are(DType::bf16, call)) return run([](auto lanes) { return AllOf<DType::bf16, decltype(lanes)>{lanes}; });
   run([](auto lanes) { return lanes; });
 }
 
@@ -192,7 +191,7 @@ void adamw_chunks(const Call& call, const Memory& memory, std::int64_t begin, st
     update.start(first, count);
     sinks.start(first, count);
   };
-  for_chunks(call, 4, begin, end, start, [&](auto lanes, std::int64_t i) HWY_ATTR {
+  for_chunks(call, begin, end, start, [&](auto lanes, std::int64_t i) HWY_ATTR {
     const VectorMoments to = moments(s, lanes.get(g, i), lanes.get(m, i), lanes.get(v, i));
     sinks.put(lanes, to, i);
     const V32 before = lanes.get(update.weights(), i);
@@ -345,7 +344,7 @@ void sgd_chunks(const Call& call, const Memory& memory, std::int64_t begin, std:
   const Sink new_momentum = sink_rows(call, memory, 1)[0];
   WeightUpdate update(call, memory, 4, 2);
   const auto start = [&](std::int64_t first, std::int64_t count) HWY_ATTR { update.start(first, count); };
-  for_chunks(call, 3, begin, end, start, [&](auto lanes, std::int64_t i) HWY_ATTR {
+  for_chunks(call, begin, end, start, [&](auto lanes, std::int64_t i) HWY_ATTR {
     const V32 before = lanes.get(update.weights(), i);
     V32 step = hn::MulAdd(coefficient, lanes.get(g, i), hn::Mul(decay, before));
     if (momentum.data != nullptr) step = hn::MulAdd(beta, lanes.get(momentum, i), step);
