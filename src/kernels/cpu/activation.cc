@@ -11,27 +11,19 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 void activation_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows x = source_rows(call, memory, 0);
-  const SinkRows y = sink_rows(call, memory, 0);
-  const std::int64_t width = call.in(0).width();
   with_activation(call.attributes.activation, [&](auto f) HWY_ATTR {
-    for (std::int64_t row = begin; row < end; ++row) {
-      for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(f(lanes.get(x[row], i)), y[row], i); });
-    }
+    const auto activate = [&](auto lanes, std::int64_t i, Source x, Sink y)
+                              HWY_ATTR { lanes.put(f(lanes.get(x, i)), y, i); };
+    for_row_vectors(begin, end, call.in(0).width(), activate, source_rows(call, memory, 0), sink_rows(call, memory, 0));
   });
 }
 
 void gated_activation_rows(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows x = source_rows(call, memory, 0);
-  const SinkRows y = sink_rows(call, memory, 0);
   const std::int64_t width = call.in(0).width() / 2;
   with_activation(call.attributes.activation, [&](auto f) HWY_ATTR {
-    for (std::int64_t row = begin; row < end; ++row) {
-      for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-        const V32 gate = f(lanes.get(x[row], i));
-        lanes.put(hn::Mul(gate, lanes.get(x[row], width + i)), y[row], i);
-      });
-    }
+    const auto gate = [&](auto lanes, std::int64_t i, Source x, Sink y)
+                          HWY_ATTR { lanes.put(hn::Mul(f(lanes.get(x, i)), lanes.get(x, width + i)), y, i); };
+    for_row_vectors(begin, end, width, gate, source_rows(call, memory, 0), sink_rows(call, memory, 0));
   });
 }
 

@@ -17,9 +17,11 @@ void add_table_rows(const Call& call, const Memory& memory, std::int64_t begin, 
   const std::int64_t seq = call.in(0).shape[1];
   const bool by_position = call.attributes.row == RowChoice::by_position;
   for (std::int64_t token = begin; token < end; ++token) {
+    const Source from = x[token];
+    const Sink to = y[token];
     const Source added = table[by_position ? token % seq : 0];
     for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::Add(lanes.get(x[token], i), lanes.get(added, i)), y[token], i);
+      lanes.put(hn::Add(lanes.get(from, i), lanes.get(added, i)), to, i);
     });
   }
 }

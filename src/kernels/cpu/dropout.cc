@@ -26,13 +26,15 @@ void dropout_rows(const Call& call, const Memory& memory, std::int64_t begin, st
   const V32 scale = hn::Set(f32_lanes, static_cast<float>(1 / (1 - call.attributes.rate)));
   RandomBits drawn;
   for (std::int64_t row = begin; row < end; ++row) {
+    const Source from = x[row];
+    const Sink to = y[row];
     for (std::int64_t first = 0; first < width; first += chunk_elements) {
       const std::int64_t count = std::min(width - first, chunk_elements);
       const std::int64_t skipped = draw(random, (before + row) * width + first, count, drawn);
       for_vectors(count, [&](auto lanes, std::int64_t i) HWY_ATTR {
         const auto kept = hn::Ge(uniform_of(drawn.at(skipped + i)), rate);
-        const V32 value = hn::Mul(lanes.get(x[row], first + i), scale);
-        lanes.put(hn::IfThenElseZero(kept, value), y[row], first + i);
+        const V32 value = hn::Mul(lanes.get(from, first + i), scale);
+        lanes.put(hn::IfThenElseZero(kept, value), to, first + i);
       });
     }
   }

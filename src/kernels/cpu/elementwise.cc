@@ -11,62 +11,44 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 void add_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows x = source_rows(call, memory, 0);
-  const SourceRows y = source_rows(call, memory, 1);
-  const SinkRows z = sink_rows(call, memory, 0);
-  for (std::int64_t row = begin; row < end; ++row) {
-    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::Add(lanes.get(x[row], i), lanes.get(y[row], i)), z[row], i);
-    });
-  }
+  const auto add = [](auto lanes, std::int64_t i, Source x, Source y, Sink z)
+                       HWY_ATTR { lanes.put(hn::Add(lanes.get(x, i), lanes.get(y, i)), z, i); };
+  for_row_vectors(begin, end, call.in(0).width(), add, source_rows(call, memory, 0), source_rows(call, memory, 1),
+                  sink_rows(call, memory, 0));
 }
 
 void multiply_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows x = source_rows(call, memory, 0);
-  const SourceRows y = source_rows(call, memory, 1);
-  const SinkRows z = sink_rows(call, memory, 0);
-  for (std::int64_t row = begin; row < end; ++row) {
-    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::Mul(lanes.get(x[row], i), lanes.get(y[row], i)), z[row], i);
-    });
-  }
+  const auto multiply = [](auto lanes, std::int64_t i, Source x, Source y, Sink z)
+                            HWY_ATTR { lanes.put(hn::Mul(lanes.get(x, i), lanes.get(y, i)), z, i); };
+  for_row_vectors(begin, end, call.in(0).width(), multiply, source_rows(call, memory, 0), source_rows(call, memory, 1),
+                  sink_rows(call, memory, 0));
 }
 
 void affine_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows x = source_rows(call, memory, 0);
-  const SinkRows y = sink_rows(call, memory, 0);
   const V32 scale = constant(static_cast<float>(call.attributes.scale));
   const V32 shift = constant(static_cast<float>(call.attributes.shift));
-  for (std::int64_t row = begin; row < end; ++row) {
-    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::MulAdd(lanes.get(x[row], i), scale, shift), y[row], i);
-    });
-  }
+  const auto scale_and_shift = [&](auto lanes, std::int64_t i, Source x, Sink y)
+                                   HWY_ATTR { lanes.put(hn::MulAdd(lanes.get(x, i), scale, shift), y, i); };
+  for_row_vectors(begin, end, call.in(0).width(), scale_and_shift, source_rows(call, memory, 0),
+                  sink_rows(call, memory, 0));
 }
 
 void soft_cap_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows x = source_rows(call, memory, 0);
-  const SinkRows y = sink_rows(call, memory, 0);
   const V32 cap = constant(static_cast<float>(call.attributes.cap));
   const V32 share = constant(static_cast<float>(1 / call.attributes.cap));
-  for (std::int64_t row = begin; row < end; ++row) {
-    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::Mul(cap, tanh(hn::Mul(lanes.get(x[row], i), share))), y[row], i);
-    });
-  }
+  const auto soft_cap = [&](auto lanes, std::int64_t i, Source x, Sink y)
+                            HWY_ATTR { lanes.put(hn::Mul(cap, tanh(hn::Mul(lanes.get(x, i), share))), y, i); };
+  for_row_vectors(begin, end, call.in(0).width(), soft_cap, source_rows(call, memory, 0), sink_rows(call, memory, 0));
 }
 
 void soft_cap_gradient_each(const Call& call, const Memory& memory, std::int64_t begin, std::int64_t end, float*) {
-  const SourceRows dy = source_rows(call, memory, 0);
-  const SourceRows y = source_rows(call, memory, 1);
-  const SinkRows dx = sink_rows(call, memory, 0);
   const V32 share = constant(static_cast<float>(1 / call.attributes.cap));
-  for (std::int64_t row = begin; row < end; ++row) {
-    for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 t = hn::Mul(lanes.get(y[row], i), share);
-      lanes.put(hn::Mul(lanes.get(dy[row], i), hn::NegMulAdd(t, t, constant(1.0F))), dx[row], i);
-    });
-  }
+  const auto gradient = [&](auto lanes, std::int64_t i, Source dy, Source y, Sink dx) HWY_ATTR {
+    const V32 t = hn::Mul(lanes.get(y, i), share);
+    lanes.put(hn::Mul(lanes.get(dy, i), hn::NegMulAdd(t, t, constant(1.0F))), dx, i);
+  };
+  for_row_vectors(begin, end, call.in(0).width(), gradient, source_rows(call, memory, 0), source_rows(call, memory, 1),
+                  sink_rows(call, memory, 0));
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE

@@ -39,7 +39,7 @@ float mean_of(Source x, std::int64_t width) {
   return sum_of(sum) / static_cast<float>(width);
 }
 
-NormStatistics norm_statistics(const Call& call, const NormRow& row) {
+NormStatistics norm_statistics(const Call& call, NormRow row) {
   const std::int64_t width = call.in(2).width();
   const auto count = static_cast<float>(width);
   const bool centred = call.operation == &op::layer_norm_gradient;
@@ -63,7 +63,7 @@ NormStatistics norm_statistics(const Call& call, const NormRow& row) {
   return found;
 }
 
-void norm_gradient_row(const NormRow& row, const NormStatistics& s, std::int64_t width) {
+void norm_gradient_row(NormRow row, const NormStatistics& s, std::int64_t width) {
   const V32 centre = hn::Set(f32_lanes, s.centre);
   const V32 inverse = hn::Set(f32_lanes, s.inverse);
   const V32 mean_h = hn::Set(f32_lanes, s.mean_h);

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/targets.h"
@@ -70,41 +71,32 @@ class WeightUpdate {
   RandomBits drawn_;
 };
 
-/// Lanes of tensors that are all of one dtype, so that no load and no store has to ask for it.
-template <DType dtype, typename Lanes>
-struct AllOf : Lanes {
-  HWY_INLINE V32 get(Source source, std::int64_t i) const { return Lanes::get({source.data, dtype}, i); }
-  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { Lanes::put(value, {sink.data, dtype}, i); }
-};
-
-/// Whether every weight, gradient and state is of that dtype.
-bool all_are(DType dtype, const Call& call) {
+/// The dtype of every weight, gradient and state; none where they differ.
+std::optional<DType> dtype_of_tensors(const Call& call) {
   const UpdateList list = update_list(*call.operation, call.inputs.size());
+  const DType dtype = call.in(0).dtype;
   const auto fits = [dtype](const Argument& one) { return !one.present || one.dtype == dtype; };
   for (std::size_t i = 0; i < list.hyper(); ++i) {
-    if (!fits(call.in(i))) return false;
+    if (!fits(call.in(i))) return std::nullopt;
   }
   for (std::size_t i = 0; i < list.lost(); ++i) {
-    if (!fits(call.out(i))) return false;
+    if (!fits(call.out(i))) return std::nullopt;
   }
-  return true;
+  return dtype;
 }
 
 /// start(first, count) before each chunk of [begin, end), and body(lanes, i) for each of its vectors.
 template <typename Start, typename Body>
 HWY_INLINE void for_chunks(const Call& call, std::int64_t begin, std::int64_t end, Start&& start, Body&& body) {
   const std::int64_t count = element_count(call.in(0).shape);
-  const auto run = [&](auto with_dtype) HWY_ATTR {
+  with_dtype(dtype_of_tensors(call), [&](auto of) HWY_ATTR {
     for (std::int64_t first = begin * chunk_elements; first < std::min(end * chunk_elements, count);
          first += chunk_elements) {
       const std::int64_t here = std::min(count - first, chunk_elements);
       start(first, here);
-      for_vectors(here, [&](auto lanes, std::int64_t i) HWY_ATTR { body(with_dtype(lanes), first + i); });
+      for_vectors(here, [&](auto lanes, std::int64_t i) HWY_ATTR { body(of(lanes), first + i); });
     }
-  };
-  if (all_are(DType::f32, call)) return run([](auto lanes) { return AllOf<DType::f32, decltype(lanes)>{lanes}; });
-  if (all_are(DType::bf16, call)) return run([](auto lanes) { return AllOf<DType::bf16, decltype(lanes)>{lanes}; });
-  run([](auto lanes) { return lanes; });
+  });
 }
 
 /// Both variants of AdamW as w - (w shrink + m step / (sqrt(v) root + epsilon)); rounded from f64 once.

@@ -19,7 +19,7 @@ struct SquaredRow {
   float squares;
 };
 
-void normalize_root_mean_square(const SquaredRow& row, const Call& call, Source gain, Sink out) {
+void normalize_root_mean_square(SquaredRow row, const Call& call, Source gain, Sink out) {
   const float mean = row.squares / static_cast<float>(row.width);
   const V32 inverse = hn::Set(f32_lanes, 1.0F / std::sqrt(mean + static_cast<float>(call.attributes.epsilon)));
   for_vectors(row.width, [&](auto lanes, std::int64_t i) HWY_ATTR {
@@ -34,9 +34,10 @@ void rms_norm_rows(const Call& call, const Memory& memory, std::int64_t begin, s
   const SinkRows y = by_group(sink_rows(call, memory, 0), norm);
   const Source gain = source_rows(call, memory, 1)[0];
   for (std::int64_t row = begin; row < end; ++row) {
+    const Source from = x[row];
     V32 squares = hn::Zero(f32_lanes);
     for_vectors(norm.width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 value = lanes.get(x[row], i);
+      const V32 value = lanes.get(from, i);
       squares = hn::MulAdd(value, value, squares);
       lanes.put(value, sink_of(scratch), i);
     });
@@ -51,12 +52,15 @@ void add_rms_norm_rows(const Call& call, const Memory& memory, std::int64_t begi
   const SinkRows normal = sink_rows(call, memory, 1);
   const Source gain = source_rows(call, memory, 2)[0];
   for (std::int64_t row = begin; row < end; ++row) {
+    const Source a = x[row];
+    const Source b = y[row];
+    const Sink both = total[row];
     V32 squares = hn::Zero(f32_lanes);
     for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 value = hn::Add(lanes.get(x[row], i), lanes.get(y[row], i));
+      const V32 value = hn::Add(lanes.get(a, i), lanes.get(b, i));
       squares = hn::MulAdd(value, value, squares);
       lanes.put(value, sink_of(scratch), i);
-      if (total.data != nullptr) lanes.put(value, total[row], i);
+      if (both.data != nullptr) lanes.put(value, both, i);
     });
     const SquaredRow squared{scratch, call.in(0).width(), sum_of(squares)};
     if (normal.data != nullptr) normalize_root_mean_square(squared, call, gain, normal[row]);

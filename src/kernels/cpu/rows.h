@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "base/threads.h"
 #include "kernels/kernel.h"
@@ -53,6 +54,17 @@ Rows by_group(Rows all, const NormRows& norm) {
   all.groups = norm.groups;
   all.group_bytes = norm.width * static_cast<std::int64_t>(size_of(all.dtype));
   return all;
+}
+
+/// The dtype of all that are present; none where they differ.
+template <typename... Rows>
+std::optional<DType> common_dtype(const Rows&... rows) {
+  std::optional<DType> first;
+  const auto fits = [&first](const auto& one) {
+    if (one.data != nullptr && !first) first = one.dtype;
+    return one.data == nullptr || one.dtype == first;
+  };
+  return (fits(rows) && ...) ? first : std::nullopt;
 }
 
 SourceRows source_rows(const Call& call, const Memory& memory, std::size_t index);

@@ -21,16 +21,19 @@ void softmax_gradient_rows(const Call& call, const Memory& memory, std::int64_t 
   const SinkRows ds = sink_rows(call, memory, 0);
   const std::int64_t width = call.in(0).width();
   for (std::int64_t row = begin; row < end; ++row) {
+    const Source shares = p[row];
+    const Source given = dp[row];
+    const Sink out = ds[row];
     V32 sum = hn::Zero(f32_lanes);
     for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 share = lanes.get(p[row], i);
-      sum = hn::MulAdd(share, where_seen(share, lanes.get(dp[row], i)), sum);
+      const V32 share = lanes.get(shares, i);
+      sum = hn::MulAdd(share, where_seen(share, lanes.get(given, i)), sum);
     });
     const V32 mean = hn::Set(f32_lanes, sum_of(sum));
     for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 share = lanes.get(p[row], i);
-      const V32 slope = hn::Mul(share, hn::Sub(lanes.get(dp[row], i), mean));
-      lanes.put(where_seen(share, slope), ds[row], i);
+      const V32 share = lanes.get(shares, i);
+      const V32 slope = hn::Mul(share, hn::Sub(lanes.get(given, i), mean));
+      lanes.put(where_seen(share, slope), out, i);
     });
   }
 }

@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include <cstring>
+#include <optional>
 
 #include "kernels/cpu/rows.h"
 #include "tensor/small_float.h"
@@ -186,6 +187,35 @@ HWY_INLINE void for_vectors(std::int64_t width, Body&& body) {
   std::int64_t i = 0;
   for (; i + step <= width; i += step) body(Whole{}, i);
   if (i < width) body(Part{width - i}, i);
+}
+
+/// Lanes of rows that are all of one dtype: no load and no store asks for it.
+template <DType dtype, typename Lanes>
+struct AllOf : Lanes {
+  HWY_INLINE V32 get(Source source, std::int64_t i) const { return Lanes::get({source.data, dtype}, i); }
+  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { Lanes::put(value, {sink.data, dtype}, i); }
+};
+
+/// use(of): of(lanes) are lanes for rows of that dtype, if it is one for which code is made; else they ask.
+template <typename Use>
+HWY_INLINE void with_dtype(std::optional<DType> dtype, Use&& use) {
+  if (dtype == DType::f32) return use([](auto lanes) { return AllOf<DType::f32, decltype(lanes)>{lanes}; });
+  if (dtype == DType::bf16) return use([](auto lanes) { return AllOf<DType::bf16, decltype(lanes)>{lanes}; });
+  use([](auto lanes) { return lanes; });
+}
+
+/// body(lanes, i, source or sink of the row in each of `rows`...) for each vector of each of the rows [begin, end),
+/// `width` elements each. What a row and its dtype are is not asked again for each vector: after a store the compiler
+/// would have to read it from memory.
+template <typename Body, typename... Rows>
+HWY_INLINE void for_row_vectors(std::int64_t begin, std::int64_t end, std::int64_t width, Body&& body,
+                                const Rows&... rows) {
+  with_dtype(common_dtype(rows...), [&](auto of) HWY_ATTR {
+    const auto run = [&](auto... row) HWY_ATTR {
+      for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { body(of(lanes), i, row...); });
+    };
+    for (std::int64_t row = begin; row < end; ++row) run(rows[row]...);
+  });
 }
 
 HWY_INLINE Source source_of(const float* data) {
