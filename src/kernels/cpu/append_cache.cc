@@ -5,7 +5,7 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/append_cache.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
-#include "kernels/cpu/vector-inl.h"
+#include "kernels/cpu/copy_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
@@ -38,9 +38,7 @@ struct Kept {
 
   void keep(std::int64_t token, std::int64_t slot, const Attributes& a) const {
     const std::int64_t width = a.kv_heads * a.head_dim;
-    if (scales == nullptr)
-      return for_vectors(
-          width, [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(lanes.get(from[token], i), to[slot], i); });
+    if (scales == nullptr) return copy_row(from[token], to[slot], width);
     auto* codes = reinterpret_cast<std::int8_t*>(to.data) + slot * width;
     for (std::int64_t head = 0; head < a.kv_heads; ++head) {
       const Source x = shifted(from[token], head * a.head_dim);

@@ -38,9 +38,10 @@ void embedding_rows(const Call& call, const Memory& memory, std::int64_t begin, 
   for (std::int64_t token = begin; token < end; ++token) {
     if (packed) gather_panel_row(table, plain.data, ids[token], gathered);
     const Source row = packed ? Source{gathered, table.dtype} : plain[ids[token]];
+    const Sink out = y[token];
     const V32 scale = hn::Set(f32_lanes, scales == nullptr ? 1.0F : scales[ids[token]]);
-    for_vectors(table.shape[1], [&](auto lanes, std::int64_t i)
-                                    HWY_ATTR { lanes.put(hn::Mul(lanes.get(row, i), scale), y[token], i); });
+    for_vectors(table.shape[1],
+                [&](auto lanes, std::int64_t i) HWY_ATTR { lanes.put(hn::Mul(lanes.get(row, i), scale), out, i); });
   }
 }
 

@@ -19,13 +19,14 @@ void merge_tokens(const Call& call, const Memory& memory, const TokenPlaces& tok
   const SinkRows merged = sink_rows(call, memory, 0);
   for (std::int64_t token = begin; token < end; ++token) {
     const std::int64_t first = token * tokens.active;
+    const Sink out = merged[token];
     for_vectors(call.out(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
       V32 sum = hn::Zero(f32_lanes);
       for (std::int64_t k = first; k < first + tokens.active; ++k) {
         const float weight = tokens.weights == nullptr ? 1 : tokens.weights[k];
         sum = hn::MulAdd(hn::Set(f32_lanes, weight), lanes.get(y[tokens.places[k]], i), sum);
       }
-      lanes.put(sum, merged[token], i);
+      lanes.put(sum, out, i);
     });
   }
 }
@@ -40,11 +41,14 @@ void merge_gradients(const Call& call, const Memory& memory, const TokenPlaces& 
   for (std::int64_t token = begin; token < end; ++token) {
     for (std::int64_t k = token * tokens.active; k < (token + 1) * tokens.active; ++k) {
       const V32 weight = hn::Set(f32_lanes, tokens.weights[k]);
+      const Source given = slopes[token];
+      const Source row = y[tokens.places[k]];
+      const Sink out = dy[tokens.places[k]];
       V32 sum = hn::Zero(f32_lanes);
       for_vectors(call.in(0).width(), [&](auto lanes, std::int64_t i) HWY_ATTR {
-        const V32 slope = lanes.get(slopes[token], i);
-        sum = hn::MulAdd(slope, lanes.get(y[tokens.places[k]], i), sum);
-        lanes.put(hn::Mul(weight, slope), dy[tokens.places[k]], i);
+        const V32 slope = lanes.get(given, i);
+        sum = hn::MulAdd(slope, lanes.get(row, i), sum);
+        lanes.put(hn::Mul(weight, slope), out, i);
       });
       dweights[k] = sum_of(sum);
     }

@@ -34,8 +34,9 @@ void mean_pool_rows(const Call& call, const Memory& memory, std::int64_t begin, 
     for (std::int64_t token = batch * seq; token < (batch + 1) * seq; ++token) {
       if (mask != nullptr && mask[token] == 0) continue;
       ++real;
+      const Source one = x[token];
       for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-        lanes.put(hn::Add(lanes.get(source_of(scratch), i), lanes.get(x[token], i)), sink_of(scratch), i);
+        lanes.put(hn::Add(lanes.get(source_of(scratch), i), lanes.get(one, i)), sink_of(scratch), i);
       });
     }
     const V32 share = hn::Set(f32_lanes, 1.0F / static_cast<float>(std::max<std::int64_t>(real, 1)));

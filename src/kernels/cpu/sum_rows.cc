@@ -19,15 +19,17 @@ void sum_columns(const SourceRows& x, std::int64_t rows, std::int64_t first, std
   std::memset(sums, 0, static_cast<std::size_t>(width) * sizeof(float));
   std::int64_t row = 0;
   for (; row + rows_together <= rows; row += rows_together) {
+    const Source four[] = {x[row], x[row + 1], x[row + 2], x[row + 3]};
     for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      const V32 upper = hn::Add(lanes.get(x[row], first + i), lanes.get(x[row + 1], first + i));
-      const V32 lower = hn::Add(lanes.get(x[row + 2], first + i), lanes.get(x[row + 3], first + i));
+      const V32 upper = hn::Add(lanes.get(four[0], first + i), lanes.get(four[1], first + i));
+      const V32 lower = hn::Add(lanes.get(four[2], first + i), lanes.get(four[3], first + i));
       lanes.put(hn::Add(lanes.get(source_of(sums), i), hn::Add(upper, lower)), sink_of(sums), i);
     });
   }
   for (; row < rows; ++row) {
+    const Source one = x[row];
     for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::Add(lanes.get(source_of(sums), i), lanes.get(x[row], first + i)), sink_of(sums), i);
+      lanes.put(hn::Add(lanes.get(source_of(sums), i), lanes.get(one, first + i)), sink_of(sums), i);
     });
   }
 }
