@@ -87,7 +87,11 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"dump", "model", "--tokens", "tokens.json", "--out", "o", "--what", "nosuch"}, 2, "nosuch");
   expect_failure({"dump", "model"}, 2, "--");
   expect_failure({}, 2, "subcommand");
-  expect_failure({"nosuch"}, 2, "subcommand");
+  expect_failure({"nosuch"}, 2, "nosuch: is no command");
+  // What the parser would take for a value is another word.
+  expect_failure({"bench", "--store=", "model"}, 2, "--store: its value is empty");
+  expect_failure({"bench", "model", "--json=", "--seq", "8"}, 2, "--json: its value is empty");
+  expect_failure({"bench", "model", "--store", "--seq=8"}, 2, "--store: has no value; --seq, which follows it");
 }
 
 TEST_F(CliInput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {

@@ -6,14 +6,19 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from assay.errors import UserError
+
 
 def word_of(value: Any) -> str:
     """One value; `torch.bfloat16` as `bfloat16`."""
     return str(os.fspath(value) if isinstance(value, os.PathLike) else value).removeprefix("torch.")
 
 
-def _joined(values: Iterable[Any]) -> str:
-    return ",".join(map(word_of, values))
+def _words_of(name: str, values: Iterable[Any]) -> list[str]:
+    words = [word_of(value) for value in values]
+    if not words:
+        raise UserError(f"{name}: is empty; None leaves it out")
+    return words
 
 
 def option_words(name: str, value: Any) -> list[str]:
@@ -21,7 +26,7 @@ def option_words(name: str, value: Any) -> list[str]:
 
     - `trial_seconds=3` is `--trial-seconds=3`; a trailing underscore (`with_=...`) goes, one letter is a short option
     - True is the option alone, False and None are nothing
-    - a list, set or range is joined by commas, a mapping likewise as `key=value`
+    - a list, set or range is joined by commas, a mapping likewise as `key=value`; an empty one is a UserError
     - a tuple is the option with several words behind it: `interleave=("./old", "./new")`
     """
     letters = name.rstrip("_")
@@ -31,11 +36,11 @@ def option_words(name: str, value: Any) -> list[str]:
     if value is True:
         return [option]
     if isinstance(value, tuple):
-        return [option, *map(word_of, value)]
+        return [option, *_words_of(name, value)]
     if isinstance(value, Mapping):
-        text = _joined(f"{word_of(key)}={word_of(one)}" for key, one in value.items())
+        text = ",".join(_words_of(name, (f"{word_of(key)}={word_of(one)}" for key, one in value.items())))
     elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        text = _joined(value)
+        text = ",".join(_words_of(name, value))
     else:
         text = word_of(value)
     return [option, text] if len(letters) == 1 else [f"{option}={text}"]
@@ -49,4 +54,7 @@ def command_words(words: Iterable[Any], options: Mapping[str, Any]) -> list[str]
         given += map(word_of, one) if several else [word_of(one)]
     for name, value in options.items():
         given += option_words(name, value)
+    for word in given:
+        if "\0" in word:
+            raise UserError(f"{word!r}: no word of a command line can hold a zero byte")
     return given

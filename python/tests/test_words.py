@@ -4,6 +4,7 @@ import unittest
 from pathlib import Path
 
 import common
+from assay import UserError
 from assay._words import command_words, option_words
 
 
@@ -32,8 +33,17 @@ class Words(unittest.TestCase):
             with self.subTest(name=name, value=value):
                 self.assertEqual(option_words(name, value), words)
 
+    def test_what_is_empty_is_refused_by_name(self):
+        for value in [[], (), {}, range(0), iter([])]:
+            with self.subTest(value=value), self.assertRaisesRegex(UserError, "precision: is empty"):
+                option_words("precision", value)
+
     def test_words_without_an_option_come_first_and_lists_one_by_one(self):
         self.assertEqual(command_words(["gpt2", [Path("a"), 7]], {"seq": [8]}), ["gpt2", "a", "7", "--seq=8"])
+
+    def test_a_zero_byte_is_refused(self):
+        with self.assertRaisesRegex(UserError, "zero byte"):
+            command_words(["gpt2\0"], {})
 
 
 assert common

@@ -142,6 +142,18 @@ void check_not_empty(const CLI::App& command) {
   }
 }
 
+/// `--store --seq=8`: the parser takes whatever follows for the value.
+void check_not_options(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) continue;
+    for (const std::string& word : option->results()) {
+      const std::string name = word.substr(0, word.find('='));
+      if (name.starts_with("--") && command.get_option_no_throw(name) != nullptr)
+        fail_user("{}: has no value; {}, which follows it, is an option", option->get_name(), name);
+    }
+  }
+}
+
 /// Whole numbers that the parser lets pass: below 0 where none is meant (it would wrap around), beyond 64 bits (the
 /// nearest one would be taken).
 void check_whole_numbers(const CLI::App& command) {
@@ -215,8 +227,17 @@ CLI::Option* add_json_flag(CLI::App& command, fs::path& file) {
   return option;
 }
 
+void check_words(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "--") return;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      fail_user("{}: its value is empty", word.substr(0, word.size() - 1));
+  }
+}
+
 void check_options(const CLI::App& command) {
   check_not_empty(command);
+  check_not_options(command);
   check_whole_numbers(command);
   const std::vector<Named> outputs = output_words(command, is_output);
   const std::vector<Named> inputs = inputs_of(command);
