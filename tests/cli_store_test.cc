@@ -184,6 +184,7 @@ TEST_F(CliStore, CommandsAreRunByTurns) {
       run({"compare", "--interleave", "sleep 0.2", "sleep 0.01", "--rounds", "8", "--fail-if-slower", "3%"}).exit_code,
       0);
   expect_failure({"compare", "--interleave", "true", "false"}, 2, "false: exit code 1");
+  expect_failure({"compare", "--interleave", "true", "  "}, 2, "a command is empty");
 }
 
 TEST_F(CliStore, CommandsAreRunUntilAVerdictIsSureOrTheBudgetIsSpent) {

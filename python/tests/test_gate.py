@@ -75,6 +75,8 @@ class Gate(unittest.TestCase):
         for missing, line in [
             ({"GATE_BASE": ""}, "gate: GATE_BASE: is not set"),
             ({"GATE_HEAD": ""}, "gate: GATE_HEAD: is not set"),
+            ({"GATE_HEAD": " \n"}, "gate: GATE_HEAD: is not set"),
+            ({"GATE_PROGRAM": "/bin/true"}, "gate: /bin/true: ended well and compared nothing"),
             ({"GATE_PROGRAM": "/nowhere/assay"}, "gate: /nowhere/assay: no program that can be run"),
         ]:
             with self.subTest(line=line):

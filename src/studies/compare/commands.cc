@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "hub/command.h"
+#include "measure/child.h"
 #include "studies/compare/run.h"
 #include "studies/shared/child.h"
 
@@ -23,6 +24,7 @@ double time_ms(const std::string& line, const std::filesystem::path& folder) {
 }  // namespace
 
 ComparisonReport compare_commands(const InterleaveRequest& request, const CompareOptions& options) {
+  for (const std::string& line : {request.a, request.b}) parse_command({line});  // Throws for one of blanks alone.
   const ScratchFolder folder = make_folder("assay-compare");
   const InterruptScope scope = catch_interrupts();
   const auto timed = [&](const std::string& line) { return [&] { return time_ms(line, *folder.get()); }; };
