@@ -39,24 +39,31 @@ HWY_INLINE V32 sum_at(const std::byte* sums, const Column& column, std::int64_t 
   return hn::ConvertTo(f32_lanes, hn::Sub(sum, column.offset));
 }
 
+/// Rows of a panel's sums, float or std::int32_t.
+template <typename Sum>
+struct Sums {
+  const std::byte* data;
+  std::int64_t rows;
+};
+
 /// The rows of `count` neighbouring vectors of columns, row by row: y is written from left to right. of(lanes) are
 /// those of y's and onto's dtype.
-template <typename Sum, std::int64_t count, typename Lanes, typename Of, typename Function>
-HWY_INLINE void finish_columns(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, Lanes lanes, Of of,
-                               std::int64_t first, Function activation) {
+template <std::int64_t count, typename Sum, typename Lanes, typename Of, typename Function>
+HWY_INLINE void finish_columns(const Epilogue& epilogue, Sums<Sum> sums, Lanes lanes, Of of, std::int64_t first,
+                               Function activation) {
   const std::int64_t step = lane_count();
   const float* x_scales = epilogue.x_scale;
   const SourceRows onto = epilogue.onto;
   const SinkRows out = epilogue.y;
   Column columns[count];
   for (std::int64_t j = 0; j < count; ++j) columns[j] = column_at(epilogue, lanes, first + j * step);
-  for (std::int64_t row = 0; row < rows; ++row) {
+  for (std::int64_t row = 0; row < sums.rows; ++row) {
     const V32 x_scale = constant(x_scales == nullptr ? 1.0F : x_scales[row]);
     const Source onto_row = onto[row];
     const Sink out_row = out[row];
     for (std::int64_t j = 0; j < count; ++j) {
       const std::int64_t i = first + j * step;
-      const V32 scaled = hn::Mul(sum_at(sums, columns[j], row * panel_width + i, Sum{}), x_scale);
+      const V32 scaled = hn::Mul(sum_at(sums.data, columns[j], row * panel_width + i, Sum{}), x_scale);
       const V32 y = activation(hn::MulAdd(scaled, columns[j].w_scale, columns[j].bias));
       of(lanes).put(onto_row.data == nullptr ? y : hn::Add(y, of(lanes).get(onto_row, i)), out_row, i);
     }
@@ -64,21 +71,22 @@ HWY_INLINE void finish_columns(const Epilogue& epilogue, const std::byte* sums, 
 }
 
 template <typename Sum, typename Of, typename Function>
-HWY_INLINE void finish_sums(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns,
-                            Of of, Function activation) {
+HWY_INLINE void finish_sums(const Epilogue& epilogue, Sums<Sum> sums, std::int64_t columns, Of of,
+                            Function activation) {
   if (columns == panel_width) {
     constexpr std::int64_t vectors = panel_width / static_cast<std::int64_t>(hn::MaxLanes(f32_lanes));
-    return finish_columns<Sum, vectors>(epilogue, sums, rows, Whole{}, of, 0, activation);
+    return finish_columns<vectors>(epilogue, sums, Whole{}, of, 0, activation);
   }
   for_vectors(columns, [&](auto lanes, std::int64_t i)
-                           HWY_ATTR { finish_columns<Sum, 1>(epilogue, sums, rows, lanes, of, i, activation); });
+                           HWY_ATTR { finish_columns<1>(epilogue, sums, lanes, of, i, activation); });
 }
 
 void finish(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns) {
   with_activation(epilogue.activation, [&](auto activation) HWY_ATTR {
     with_dtype(common_dtype(epilogue.onto, epilogue.y), [&](auto of) HWY_ATTR {
-      if (epilogue.sums == DType::s32) return finish_sums<std::int32_t>(epilogue, sums, rows, columns, of, activation);
-      finish_sums<float>(epilogue, sums, rows, columns, of, activation);
+      if (epilogue.sums == DType::s32)
+        return finish_sums(epilogue, Sums<std::int32_t>{sums, rows}, columns, of, activation);
+      finish_sums(epilogue, Sums<float>{sums, rows}, columns, of, activation);
     });
   });
 }
