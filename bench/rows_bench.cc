@@ -1,5 +1,6 @@
-// Operations that go over rows of numbers, in bytes read and written a second; a thousand rows of 3072 as a step of
-// training has them, and few that stay in the caches, which show the arithmetic:
+// Operations that go over rows of numbers: rows of 3072, a thousand of them, which memory has to give, and few that
+// stay in the caches, which show the arithmetic. Outputs have memory of their own. The counters are in vectors of 16
+// elements and in bytes a second, each operand counted once, however often the kernel goes over it:
 //
 //   rows_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=5 [--threads=N]
 
@@ -31,7 +32,6 @@ constexpr Rows operations[] = {{&op::gate, "rr", "r"},
                                {&op::activation, "r", "r"},
                                {&op::activation_gradient, "rr", "r"},
                                {&op::add, "rr", "r"},
-                               {&op::cast, "r", "r"},
                                {&op::add_rms_norm, "rrg", "rr"},
                                {&op::rms_norm_gradient, "rrgr", "rg"},
                                {&op::layer_norm, "rgg", "r"},
@@ -83,6 +83,8 @@ void run(benchmark::State& state, const Call& call, const Implementation& implem
   double bytes = 0;
   for (const Tensor& tensor : tensors) bytes += static_cast<double>(tensor.bytes());
   state.counters["B/s"] = rate_of(bytes);
+  state.counters["vectors/s"] = rate_of(static_cast<double>(element_count(call.in(0).shape)) / 16);
+  state.SetLabel(prepared.description);
 }
 
 }  // namespace

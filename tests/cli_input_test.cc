@@ -88,10 +88,12 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"dump", "model"}, 2, "--");
   expect_failure({}, 2, "subcommand");
   expect_failure({"nosuch"}, 2, "nosuch: is no command");
+  expect_failure({"--nosuch"}, 2, "--nosuch: is no option");
   // What the parser would take for a value is another word.
   expect_failure({"bench", "--store=", "model"}, 2, "--store: its value is empty");
   expect_failure({"bench", "model", "--json=", "--seq", "8"}, 2, "--json: its value is empty");
   expect_failure({"bench", "model", "--store", "--seq=8"}, 2, "--store: has no value; --seq, which follows it");
+  expect_failure({"measure", "--store", "--", "true"}, 2, "--store: has no value before the --");
 }
 
 TEST_F(CliInput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {

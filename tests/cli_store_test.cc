@@ -185,6 +185,7 @@ TEST_F(CliStore, CommandsAreRunByTurns) {
       0);
   expect_failure({"compare", "--interleave", "true", "false"}, 2, "false: exit code 1");
   expect_failure({"compare", "--interleave", "true", "  "}, 2, "a command is empty");
+  expect_failure({"compare", "--interleave", "true", "true", "--fail-if-slower", "2"}, 2, "of percents it needs its %");
 }
 
 TEST_F(CliStore, CommandsAreRunUntilAVerdictIsSureOrTheBudgetIsSpent) {

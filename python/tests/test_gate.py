@@ -77,7 +77,6 @@ class Gate(unittest.TestCase):
             ({"GATE_HEAD": ""}, "gate: GATE_HEAD: is not set"),
             ({"GATE_HEAD": " \n"}, "gate: GATE_HEAD: is not set"),
             ({"GATE_PROGRAM": "/bin/true"}, "gate: /bin/true: ended well and compared nothing"),
-            ({"GATE_ALLOWED": "2"}, "gate: GATE_ALLOWED: 2 is that many times the time"),
             ({"GATE_PROGRAM": "cd"}, "gate: cd: no program that can be run"),
             ({"GATE_PROGRAM": "/nowhere/assay"}, "gate: /nowhere/assay: no program that can be run"),
         ]:

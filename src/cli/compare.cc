@@ -100,11 +100,11 @@ void add_compare(CLI::App& program, Action& action) {
       ->expected(0, 2);
   add_interleaving(command, options);
   command.add_option_function<std::string>(
-      "--margin", [options](const std::string& text) { options->compare.margin = share_of(text, "--margin"); },
+      "--margin", [options](const std::string& text) { options->compare.margin = tolerance_of(text, "--margin"); },
       "differences that count as none (default 3%; less where --fail-if-slower is)");
   command.add_option_function<std::string>(
       "--fail-if-slower",
-      [options](const std::string& text) { options->compare.allowed = share_of(text, "--fail-if-slower"); },
+      [options](const std::string& text) { options->compare.allowed = tolerance_of(text, "--fail-if-slower"); },
       "exit with 9 where B is slower by more than that, beyond doubt");
   command.add_option("--seed", options->seed,
                      "of the bootstrap (default 1), or of the order in which --interleave runs (default: drawn anew)");

@@ -54,7 +54,7 @@ void add_fleet(CLI::App& program, Action& action) {
   command.add_option("--max-drop", options->max_drop, "most accuracy that a choice may lose, such as 0.5%");
   command.add_option("--max-perplexity", options->max_perplexity, "most relative rise of its perplexity, such as 1%");
   command.add_option_function<std::string>(
-      "--margin", [&request](const std::string& text) { request.margin = share_of(text, "--margin"); },
+      "--margin", [&request](const std::string& text) { request.margin = tolerance_of(text, "--margin"); },
       "by which a machine stands apart at least (default 3%)");
   add_output_options(command, options->outputs, JsonOption::flag);
   command.callback([options, &action] { action = [options] { return run_fleet(*options); }; });

@@ -47,7 +47,8 @@ std::string parse_error_words(const CLI::ParseError& error, const CLI::App& prog
                               const std::vector<std::string>& words) {
   const std::vector<CLI::App*> commands = program.get_subcommands();
   if (commands.empty() && !words.empty())
-    return fmt::format("{}: is no command (assay --help lists what there is)", words.front());
+    return fmt::format("{}: is no {} (assay --help lists what there is)", words.front(),
+                       words.front().starts_with('-') ? "option" : "command");
   const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
   const bool is_unknown = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
   const std::string why = is_unknown ? why_no_option(words) : "";

@@ -148,6 +148,7 @@ void check_not_options(const CLI::App& command) {
     if (option->get_positional()) continue;
     for (const std::string& word : option->results()) {
       const std::string name = word.substr(0, word.find('='));
+      if (name == "--") fail_user("{}: has no value before the --", option->get_name());
       if (name.starts_with("--") && command.get_option_no_throw(name) != nullptr)
         fail_user("{}: has no value; {}, which follows it, is an option", option->get_name(), name);
     }

@@ -16,4 +16,10 @@ double share_of(const std::string& text, const char* option) {
   return is_percent ? value / 100 : value;
 }
 
+double tolerance_of(const std::string& text, const char* option) {
+  const double share = share_of(text, option);
+  if (share >= 1 && !text.ends_with('%')) fail_user("{} {}: of percents it needs its %, such as 3%", option, text);
+  return share;
+}
+
 }  // namespace assay

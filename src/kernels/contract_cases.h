@@ -94,6 +94,7 @@ std::vector<Case> block_gradient_cases(const Operation& operation);
 std::vector<Case> sum_rows_cases(const Operation& operation);
 std::vector<Case> norm_gradient_cases(const Operation& operation);
 std::vector<Case> activation_gradient_cases(const Operation& operation);
+std::vector<Case> gate_gradient_cases(const Operation& operation);
 /// Of softmax_gradient, attention_context_transposed and attention_gradient.
 std::vector<Case> attention_gradient_cases(const Operation& operation);
 std::vector<Case> embedding_gradient_cases(const Operation& operation);

@@ -102,7 +102,9 @@ std::vector<Case> binary_cases(const Operation& operation) {
   std::vector<Case> cases;
   for_dtypes([&](DType in, DType out) {
     for_shapes([&](const Shape& shape, std::int64_t more) {
-      add(cases, operation, {}, {{window(in, shape, more)}, {dense(DType::f32, shape)}}, {window(out, shape, more)});
+      for (const DType second : {DType::f32, in}) {
+        add(cases, operation, {}, {{window(in, shape, more)}, {dense(second, shape)}}, {window(out, shape, more)});
+      }
     });
   });
   return cases;
@@ -318,7 +320,7 @@ const std::map<const Operation*, Generator>& generators() {
       {&op::layer_norm_gradient, norm_gradient_cases},
       {&op::rms_norm_gradient, norm_gradient_cases},
       {&op::activation_gradient, activation_gradient_cases},
-      {&op::gate_gradient, activation_gradient_cases},
+      {&op::gate_gradient, gate_gradient_cases},
       {&op::relative_input_gradient, relative_cases},
       {&op::relative_table_gradient, relative_cases},
       {&op::softmax_gradient, attention_gradient_cases},

@@ -139,22 +139,37 @@ std::vector<Case> norm_gradient_cases(const Operation& operation) {
   return cases;
 }
 
+constexpr Activation every_activation[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
+                                           Activation::gelu_tanh, Activation::silu, Activation::tanh};
+
 std::vector<Case> activation_gradient_cases(const Operation& operation) {
   std::vector<Case> cases;
-  const Activation all[] = {Activation::none,      Activation::relu, Activation::gelu_erf,
-                            Activation::gelu_tanh, Activation::silu, Activation::tanh};
   for (const DType dtype : floats) {
     for_widths([&](const Shape& shape, std::int64_t more) {
-      for (const Activation activation : all) {
-        std::vector<Filled> inputs = {{dense(dtype, shape)}, {window(dtype, shape, more)}};
-        std::vector<Argument> outputs = {dense(dtype, shape)};
-        if (&operation == &op::gate_gradient) {
-          inputs.push_back({dense(dtype, shape)});
-          outputs.push_back(dense(dtype, shape));
-        }
-        add(cases, operation, {.activation = activation}, inputs, outputs);
-      }
+      for (const Activation activation : every_activation)
+        add(cases, operation, {.activation = activation}, {{dense(dtype, shape)}, {window(dtype, shape, more)}},
+            {dense(dtype, shape)});
     });
+  }
+  return cases;
+}
+
+/// The factor's dtypes may differ from the gate's, and either output may be absent.
+std::vector<Case> gate_gradient_cases(const Operation& operation) {
+  std::vector<Case> cases;
+  const auto add_cases = [&](DType gate, DType factor, const Shape& shape, std::int64_t more) {
+    const std::vector<Filled> inputs = {{dense(gate, shape)}, {window(gate, shape, more)}, {dense(factor, shape)}};
+    const Argument dx = dense(gate, shape);
+    const Argument dy = dense(factor, shape);
+    for (const Activation activation : every_activation)
+      add(cases, operation, {.activation = activation}, inputs, {dx, dy});
+    add(cases, operation, {.activation = Activation::silu}, inputs, {dx, Argument{}});
+    add(cases, operation, {.activation = Activation::silu}, inputs, {Argument{}, dy});
+  };
+  for (const DType gate : floats) {
+    for (const DType factor : floats) {
+      for_widths([&](const Shape& shape, std::int64_t more) { add_cases(gate, factor, shape, more); });
+    }
   }
   return cases;
 }

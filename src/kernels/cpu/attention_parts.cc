@@ -98,8 +98,9 @@ void softmax_rows(const Call& call, const Memory& memory, std::int64_t begin, st
       lanes.put(p, sink_of(scratch), i);
     });
     const V32 share = hn::Set(f32_lanes, blind ? 0 : 1.0F / (sum_of(sum) + std::exp(sink - largest)));
+    const Sink to = y[row];
     for_vectors(seq, [&](auto lanes, std::int64_t i)
-                         HWY_ATTR { lanes.put(hn::Mul(lanes.get(source_of(scratch), i), share), y[row], i); });
+                         HWY_ATTR { lanes.put(hn::Mul(lanes.get(source_of(scratch), i), share), to, i); });
   }
 }
 

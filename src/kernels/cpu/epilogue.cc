@@ -46,12 +46,13 @@ struct Sums {
   std::int64_t rows;
 };
 
-/// The rows of `count` neighbouring vectors of columns, row by row: y is written from left to right. of(lanes) are
-/// those of y's and onto's dtype.
-template <std::int64_t count, typename Sum, typename Lanes, typename Of, typename Function>
-HWY_INLINE void finish_columns(const Epilogue& epilogue, Sums<Sum> sums, Lanes lanes, Of of, std::int64_t first,
+/// The rows of `count` neighbouring vectors of columns, row by row: y is written from left to right.
+/// typed(lanes) are those of y's and onto's dtype; scales and bias have dtypes of their own.
+template <std::int64_t count, typename Sum, typename Lanes, typename Typed, typename Function>
+HWY_INLINE void finish_columns(const Epilogue& epilogue, Sums<Sum> sums, Lanes lanes, Typed typed, std::int64_t first,
                                Function activation) {
   const std::int64_t step = lane_count();
+  const auto row_lanes = typed(lanes);
   const float* x_scales = epilogue.x_scale;
   const SourceRows onto = epilogue.onto;
   const SinkRows out = epilogue.y;
@@ -65,28 +66,28 @@ HWY_INLINE void finish_columns(const Epilogue& epilogue, Sums<Sum> sums, Lanes l
       const std::int64_t i = first + j * step;
       const V32 scaled = hn::Mul(sum_at(sums.data, columns[j], row * panel_width + i, Sum{}), x_scale);
       const V32 y = activation(hn::MulAdd(scaled, columns[j].w_scale, columns[j].bias));
-      of(lanes).put(onto_row.data == nullptr ? y : hn::Add(y, of(lanes).get(onto_row, i)), out_row, i);
+      row_lanes.put(onto_row.data == nullptr ? y : hn::Add(y, row_lanes.get(onto_row, i)), out_row, i);
     }
   }
 }
 
-template <typename Sum, typename Of, typename Function>
-HWY_INLINE void finish_sums(const Epilogue& epilogue, Sums<Sum> sums, std::int64_t columns, Of of,
+template <typename Sum, typename Typed, typename Function>
+HWY_INLINE void finish_sums(const Epilogue& epilogue, Sums<Sum> sums, std::int64_t columns, Typed typed,
                             Function activation) {
   if (columns == panel_width) {
     constexpr std::int64_t vectors = panel_width / static_cast<std::int64_t>(hn::MaxLanes(f32_lanes));
-    return finish_columns<vectors>(epilogue, sums, Whole{}, of, 0, activation);
+    return finish_columns<vectors>(epilogue, sums, Whole{}, typed, 0, activation);
   }
   for_vectors(columns, [&](auto lanes, std::int64_t i)
-                           HWY_ATTR { finish_columns<1>(epilogue, sums, lanes, of, i, activation); });
+                           HWY_ATTR { finish_columns<1>(epilogue, sums, lanes, typed, i, activation); });
 }
 
 void finish(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns) {
   with_activation(epilogue.activation, [&](auto activation) HWY_ATTR {
-    with_dtype(common_dtype(epilogue.onto, epilogue.y), [&](auto of) HWY_ATTR {
+    with_dtype(common_dtype(epilogue.onto, epilogue.y), [&](auto typed) HWY_ATTR {
       if (epilogue.sums == DType::s32)
-        return finish_sums(epilogue, Sums<std::int32_t>{sums, rows}, columns, of, activation);
-      finish_sums(epilogue, Sums<float>{sums, rows}, columns, of, activation);
+        return finish_sums(epilogue, Sums<std::int32_t>{sums, rows}, columns, typed, activation);
+      finish_sums(epilogue, Sums<float>{sums, rows}, columns, typed, activation);
     });
   });
 }

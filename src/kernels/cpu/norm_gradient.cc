@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
 /// One row of a call, and where its part sums the parameters' gradients (f32, width each) and keeps h, rounded once: a
-/// row of one element has h - mean(h) = 0.
+/// row of one element has h - mean(h) = 0. Handed on by value, as for_vectors says.
 struct NormRow {
   Source dy;
   Source x;

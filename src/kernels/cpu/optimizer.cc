@@ -89,12 +89,12 @@ std::optional<DType> dtype_of_tensors(const Call& call) {
 template <typename Start, typename Body>
 HWY_INLINE void for_chunks(const Call& call, std::int64_t begin, std::int64_t end, Start&& start, Body&& body) {
   const std::int64_t count = element_count(call.in(0).shape);
-  with_dtype(dtype_of_tensors(call), [&](auto of) HWY_ATTR {
+  with_dtype(dtype_of_tensors(call), [&](auto typed) HWY_ATTR {
     for (std::int64_t first = begin * chunk_elements; first < std::min(end * chunk_elements, count);
          first += chunk_elements) {
       const std::int64_t here = std::min(count - first, chunk_elements);
       start(first, here);
-      for_vectors(here, [&](auto lanes, std::int64_t i) HWY_ATTR { body(of(lanes), first + i); });
+      for_vectors(here, [&](auto lanes, std::int64_t i) HWY_ATTR { body(typed(lanes), first + i); });
     }
   });
 }

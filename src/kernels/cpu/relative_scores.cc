@@ -78,8 +78,10 @@ void relative_scores_rows(const Call& call, const Memory& memory, std::int64_t b
       added[key] = dot(head(x[first + token]), head(table[row_of(query - key)]), head.width);
     }
     const V32 scale = hn::Set(f32_lanes, static_cast<float>(a.scale));
+    const Source from = scores[row];
+    const Sink to = sums[row];
     for_vectors(seq, [&](auto lanes, std::int64_t i) HWY_ATTR {
-      lanes.put(hn::MulAdd(scale, lanes.get(source_of(added), i), lanes.get(scores[row], i)), sums[row], i);
+      lanes.put(hn::MulAdd(scale, lanes.get(source_of(added), i), lanes.get(from, i)), to, i);
     });
   }
 }

@@ -12,7 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace assay::cpu::HWY_NAMESPACE {
 
-/// One row in f32, and the sum of its squares.
+/// One row in f32, and the sum of its squares. Handed on by value, as for_vectors says.
 struct SquaredRow {
   const float* values;
   std::int64_t width;

@@ -56,7 +56,7 @@ Rows by_group(Rows all, const NormRows& norm) {
   return all;
 }
 
-/// The dtype of all that are present; none where they differ.
+/// The dtype of all that are present; none where they differ or none is.
 template <typename... Rows>
 std::optional<DType> common_dtype(const Rows&... rows) {
   std::optional<DType> first;

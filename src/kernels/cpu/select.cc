@@ -40,8 +40,9 @@ void mean_pool_rows(const Call& call, const Memory& memory, std::int64_t begin, 
       });
     }
     const V32 share = hn::Set(f32_lanes, 1.0F / static_cast<float>(std::max<std::int64_t>(real, 1)));
+    const Sink mean = y[batch];
     for_vectors(width, [&](auto lanes, std::int64_t i)
-                           HWY_ATTR { lanes.put(hn::Mul(lanes.get(source_of(scratch), i), share), y[batch], i); });
+                           HWY_ATTR { lanes.put(hn::Mul(lanes.get(source_of(scratch), i), share), mean, i); });
   }
 }
 

@@ -40,6 +40,7 @@ void mean_pool_gradient_rows(const Call& call, const Memory& memory, std::int64_
     const auto* given = memory.in<std::uint8_t>(1);
     const std::uint8_t* mask = given == nullptr ? nullptr : given + batch * seq;
     const V32 share = hn::Set(f32_lanes, 1.0F / static_cast<float>(std::max<std::int64_t>(count_real(mask, seq), 1)));
+    const Source given_row = dy[batch];
     for (std::int64_t t = 0; t < seq; ++t) {
       const Sink row = dx[batch * seq + t];
       if (mask != nullptr && mask[t] == 0) {
@@ -47,7 +48,7 @@ void mean_pool_gradient_rows(const Call& call, const Memory& memory, std::int64_
         continue;
       }
       for_vectors(width, [&](auto lanes, std::int64_t i)
-                             HWY_ATTR { lanes.put(hn::Mul(lanes.get(dy[batch], i), share), row, i); });
+                             HWY_ATTR { lanes.put(hn::Mul(lanes.get(given_row, i), share), row, i); });
     }
   }
 }

@@ -180,7 +180,9 @@ struct Part {
   }
 };
 
-/// body(lanes, i) for each vector of `width` elements: lanes is Whole, and Part for the rest.
+/// body(lanes, i) for each vector of `width` elements: lanes is Whole, and Part for the rest. What the body reads
+/// should be local values: after a store of bytes, which may change anything else, it would be read again for each
+/// vector.
 template <typename Body>
 HWY_INLINE void for_vectors(std::int64_t width, Body&& body) {
   const std::int64_t step = lane_count();
@@ -193,10 +195,12 @@ HWY_INLINE void for_vectors(std::int64_t width, Body&& body) {
 template <DType dtype, typename Lanes>
 struct AllOf : Lanes {
   HWY_INLINE V32 get(Source source, std::int64_t i) const { return Lanes::get({source.data, dtype}, i); }
-  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const { Lanes::put(value, {sink.data, dtype}, i); }
+  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const {
+    Lanes::put(value, {sink.data, dtype, sink.factor}, i);
+  }
 };
 
-/// use(of): of(lanes) are lanes for rows of that dtype, if it is one for which code is made; else they ask.
+/// use(typed): typed(lanes) are lanes for rows of that dtype, if it is one for which code is made; else they ask.
 template <typename Use>
 HWY_INLINE void with_dtype(std::optional<DType> dtype, Use&& use) {
   if (dtype == DType::f32) return use([](auto lanes) { return AllOf<DType::f32, decltype(lanes)>{lanes}; });
@@ -205,14 +209,13 @@ HWY_INLINE void with_dtype(std::optional<DType> dtype, Use&& use) {
 }
 
 /// body(lanes, i, source or sink of the row in each of `rows`...) for each vector of each of the rows [begin, end),
-/// `width` elements each. What a row and its dtype are is not asked again for each vector: after a store the compiler
-/// would have to read it from memory.
+/// `width` elements each. Where a row lies and of which dtype it is, is asked before its vectors.
 template <typename Body, typename... Rows>
 HWY_INLINE void for_row_vectors(std::int64_t begin, std::int64_t end, std::int64_t width, Body&& body,
                                 const Rows&... rows) {
-  with_dtype(common_dtype(rows...), [&](auto of) HWY_ATTR {
+  with_dtype(common_dtype(rows...), [&](auto typed) HWY_ATTR {
     const auto run = [&](auto... row) HWY_ATTR {
-      for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { body(of(lanes), i, row...); });
+      for_vectors(width, [&](auto lanes, std::int64_t i) HWY_ATTR { body(typed(lanes), i, row...); });
     };
     for (std::int64_t row = begin; row < end; ++row) run(rows[row]...);
   });
