@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <regex>
 #include <stdexcept>
 
 namespace assay {
@@ -84,7 +85,15 @@ struct Terminal {
   }
 };
 
+std::string with_single_spaces(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s+"), " ");
+}
+
 }  // namespace
+
+bool Outcome::says(const std::string& part) const {
+  return with_single_spaces(out).find(part) != std::string::npos;
+}
 
 Outcome run_assay(const std::filesystem::path& folder, const Arguments& arguments) {
   return run_program(ASSAY_PROGRAM, folder, arguments);

@@ -17,6 +17,9 @@ struct Outcome {
   double cpu_s = 0;  ///< Of all its threads: what a busy machine does not change.
   std::int64_t peak_bytes = 0;
   double after_interrupt_s = 0;  ///< From the interrupt to the end.
+
+  /// Whether stdout says so, with any white space where `part` has one space: where lines break depends on figures.
+  bool says(const std::string& part) const;
 };
 
 using Arguments = std::vector<std::string>;

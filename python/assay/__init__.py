@@ -14,6 +14,8 @@ phase of one's own). Nothing is bound: the program runs and its JSON is read.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from assay._commands import Command, command_named, command_names, help_of, run, show_progress
@@ -34,15 +36,18 @@ sensitivity = Command("sensitivity", "Which layers can bear a precision.")
 tune = Command("tune", "Finds the best mix of precisions by layer within a limit of quality.")
 
 
-def measure_program(command: list[str], **options: Any) -> Result:
+def measure_program(command: str | os.PathLike[str] | Sequence[Any], **options: Any) -> Result:
     """`assay measure`: any other program, held to the standard of a row:
-    `measure_program(["python3", "train.py"], runs=6)`."""
+    `measure_program(["python3", "train.py"], runs=6)`, or its whole command line in one string."""
     return run("measure", behind=command, **options)
 
 
 def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
-        command = command_named(name)
+        try:
+            command = command_named(name)
+        except AssayError as fault:
+            raise AttributeError(f"module 'assay' has no attribute {name!r}; of the program's commands: {fault}") from fault
         if command is not None:
             return command
     raise AttributeError(f"module 'assay' has no attribute {name!r}, nor has the program such a command")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 from assay._program import Ended, Progress, ProgressCallback, check_ended, find_program, run_program
@@ -58,14 +57,14 @@ def _result_of(ended: Ended) -> Result | None:
     return result
 
 
-def _judged(ended: Ended) -> Result:
-    """The result, or the exception that the exit code means."""
+def _judged(ended: Ended, has_json: bool) -> Result:
+    """The result, or the exception that the exit code means. has_json: it was asked to write some."""
     result = _result_of(ended)
     check_ended(ended, result)
     if ended.exit_code == _UNSAVED:
         warnings.warn(ended.message, UnsavedWarning, stacklevel=4)
-    if result is None and ended.out:
-        raise DefectError("what the program wrote is no JSON")
+    if result is None and (ended.out or has_json):
+        raise DefectError("what the program wrote is no JSON" if ended.out else "the program wrote no JSON")
     return result if result is not None else Result(b"", ended.exit_code, ended.words)
 
 
@@ -74,7 +73,7 @@ def run(
     *words: Any,
     progress: ProgressCallback | bool | None = None,
     stdin: str | bytes = "",
-    behind: Iterable[Any] = (),
+    behind: Any = (),
     **options: Any,
 ) -> Result:
     """Runs `assay COMMAND` and returns what it found.
@@ -83,7 +82,7 @@ def run(
     words: what stands there without an option: models, files, numbers of runs; lists of them, too.
     progress: called with each `Progress`, in this thread; True prints them.
     stdin: what it reads there.
-    behind: words behind `--`, another program's command line.
+    behind: words behind `--`, another program's command line; or all of it in one string.
     options: every other keyword is an option of the command: `trial_seconds=3` is `--trial-seconds 3`, a list is joined
         by commas, a mapping as key=value, a tuple stands as several words, True is a flag; `assay.help_of(COMMAND)`
         lists them.
@@ -92,14 +91,20 @@ def run(
     `result` holds what was measured until then."""
     if "json" in options:
         raise UserError("json: the result holds it; Result.save writes it to a file")
-    given = command_words(words, options)
-    if _writes_json(command, given):
-        given.append("--json=-")
-    if behind:
-        given += ["--", *command_words(behind, {})]
+    if not isinstance(command, str) or not command:
+        raise UserError(f"{command!r}: is no command's name")
     callback = show_progress if progress is True else progress or None
+    if callback is not None and not callable(callback):
+        raise UserError(f"progress: {progress!r} is no function, True or None")
+    given = command_words([command, *words], options)
+    has_json = _writes_json(command, given)
+    if has_json:
+        given.append("--json=-")
+    other = command_words(() if behind is None else behind, {})
+    if other:
+        given += ["--", *other]
     text = stdin.encode() if isinstance(stdin, str) else stdin
-    return _judged(run_program([command, *given], callback, text))
+    return _judged(run_program(given, callback, text), has_json)
 
 
 class Command:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import selectors
@@ -12,12 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from assay.errors import DefectError, Interrupted, MachineError, error_of
+from assay.errors import DefectError, Interrupted, MachineError, UserError, error_of
 
 if TYPE_CHECKING:
     from assay.results import Result
 
 _READ_BYTES = 1 << 16
+_GRACE_S = 10
+"""Of a program that is ended: what it measures has 2 s of its own."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +113,12 @@ class _Listener:
 def run_program(words: Sequence[str], callback: ProgressCallback | None = None, stdin: bytes = b"") -> Ended:
     """Runs it to its end. The program has a process group of its own: a Ctrl-C here, whoever else got it, is passed on
     once, ends its work in good order, and what it then writes is read as usual; a second Ctrl-C ends it at once. An
-    exception of the callback ends it, too, and is raised."""
+    exception of the callback ends it, too, and is raised. Where this process is killed, the program ends by itself."""
+    program = str(find_program())
     listener = _Listener(callback)
     try:
         child = subprocess.Popen(
-            [str(find_program()), *words],
+            [program, *words],
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -121,6 +126,10 @@ def run_program(words: Sequence[str], callback: ProgressCallback | None = None, 
             env={**os.environ, **listener.environment()},
             start_new_session=True,
         )
+    except OSError as fault:
+        os.close(listener.read_end)
+        kind = UserError if fault.errno == errno.E2BIG else MachineError
+        raise kind(f"{program}: cannot be run with {len(words)} words: {fault.strerror}") from fault
     except BaseException:
         os.close(listener.read_end)
         raise
@@ -154,10 +163,23 @@ def _attend(child: subprocess.Popen[bytes], words: list[str], listener: _Listene
                 interrupts += 1
                 child.send_signal(signal.SIGINT if interrupts == 1 else signal.SIGKILL)
             except BaseException:
-                child.kill()
+                _end(child)
                 raise
     _read_rest(told, listener)
     return Ended(words, code, b"".join(out), b"".join(err).decode("utf-8", "replace"), interrupts > 0)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """In good order, with what it measures; nobody reads on."""
+    for stream in (child.stdin, child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+    child.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        try:
+            child.wait(_GRACE_S)
+        finally:
+            child.kill()
 
 
 def _read_rest(told: IO[bytes], listener: _Listener) -> None:

@@ -10,8 +10,24 @@ from assay.errors import UserError
 
 
 def word_of(value: Any) -> str:
-    """One value; `torch.bfloat16` as `bfloat16`."""
-    return str(os.fspath(value) if isinstance(value, os.PathLike) else value).removeprefix("torch.")
+    """One value; `torch.bfloat16` as `bfloat16`, an array without dimensions as its number, bytes as a path has them."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bytes):
+        return os.fsdecode(value)
+    if hasattr(value, "__iter__") and hasattr(value, "item") and _items(value) is None:
+        value = value.item()
+    return str(value).removeprefix("torch.")
+
+
+def _items(value: Any) -> list[Any] | None:
+    """Of what holds several; None of one word, and of an array without dimensions, which is iterable by its name only."""
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return None
+    try:
+        return list(value)
+    except TypeError:
+        return None
 
 
 def _words_of(name: str, values: Iterable[Any]) -> list[str]:
@@ -39,22 +55,29 @@ def option_words(name: str, value: Any) -> list[str]:
         return [option, *_words_of(name, value)]
     if isinstance(value, Mapping):
         text = ",".join(_words_of(name, (f"{word_of(key)}={word_of(one)}" for key, one in value.items())))
-    elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        text = ",".join(_words_of(name, value))
     else:
-        text = word_of(value)
+        items = _items(value)
+        text = word_of(value) if items is None else ",".join(_words_of(name, items))
     return [option, text] if len(letters) == 1 else [f"{option}={text}"]
 
 
-def command_words(words: Iterable[Any], options: Mapping[str, Any]) -> list[str]:
+def command_words(words: Any, options: Mapping[str, Any]) -> list[str]:
     """Words without an option first, so that no option that takes several swallows them; lists of them one by one."""
     given: list[str] = []
-    for one in words:
-        several = isinstance(one, Iterable) and not isinstance(one, (str, bytes, os.PathLike))
-        given += map(word_of, one) if several else [word_of(one)]
+    for one in [words] if (several := _items(words)) is None else several:
+        items = _items(one)
+        given += [word_of(one)] if items is None else map(word_of, items)
     for name, value in options.items():
         given += option_words(name, value)
     for word in given:
-        if "\0" in word:
-            raise UserError(f"{word!r}: no word of a command line can hold a zero byte")
+        _check_word(word)
     return given
+
+
+def _check_word(word: str) -> None:
+    if "\0" in word:
+        raise UserError(f"{word!r}: no word of a command line can hold a zero byte")
+    try:
+        os.fsencode(word)
+    except UnicodeEncodeError:
+        raise UserError(f"{word!r}: has characters that no word of a command line can hold") from None

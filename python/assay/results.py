@@ -6,17 +6,18 @@ import html
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from assay._program import check_ended, run_program
-from assay.errors import AssayError, DefectError
+from assay.errors import AssayError, DefectError, UserError
 from assay.records import Finding, Origin, Record
 
 _PAGE_HEIGHT = 900
+_Read = TypeVar("_Read")
 
 
 def _at(json_value: Any, key: str) -> Any:
@@ -77,11 +78,26 @@ class Result:
         """The command line behind the program's name."""
         self.remarks = remarks or []
         """The lines that it wrote to standard error."""
+        self._file: Path | None = None
 
     @classmethod
     def load(cls, file: str | os.PathLike[str]) -> Result:
-        """A file that --json or `save` wrote."""
-        return cls(Path(file).read_bytes())
+        """A file that --json or `save` wrote. Raises UserError where it holds anything else."""
+        result = cls(Path(file).read_bytes())
+        result._file = Path(file)
+        if not isinstance(result.data, dict) or not result.data:
+            raise result._fault("holds no JSON object")
+        return result
+
+    def _fault(self, what: str) -> AssayError:
+        """Of what cannot be read: a file is the user's, what the program has just written is not."""
+        return UserError(f"{self._file}: {what}") if self._file else DefectError(f"what the program wrote {what}")
+
+    def _read(self, what: str, read: Callable[[], _Read]) -> _Read:
+        try:
+            return read()
+        except (AttributeError, KeyError, TypeError, ValueError) as fault:
+            raise self._fault(f"has {what} that are not as the program writes them") from fault
 
     @cached_property
     def text(self) -> str:
@@ -96,8 +112,8 @@ class Result:
         try:
             read: dict[str, Any] = json.loads(self._out)
             return read
-        except ValueError as broken:
-            raise DefectError(f"what the program wrote is no JSON: {broken}") from broken
+        except (ValueError, RecursionError) as broken:
+            raise self._fault(f"is no JSON: {broken}") from broken
 
     def __getitem__(self, key: str) -> Any:
         """A member of the JSON: `result["machine"]`."""
@@ -106,23 +122,26 @@ class Result:
     @cached_property
     def records(self) -> list[Record]:
         """Every cell that was measured, with samples and ledger."""
-        return [Record.from_json(one) for one in _at(self.data, "records") or []]
+        return self._read("records", lambda: [Record.from_json(one) for one in _at(self.data, "records") or []])
 
     @cached_property
     def findings(self) -> list[Finding]:
         """What the rules say of them."""
         found = _at(self.data, "findings") or []
-        return [Finding.from_json(one) for one in found if isinstance(one, dict)]
+        return self._read("findings", lambda: [Finding.from_json(one) for one in found if isinstance(one, dict)])
 
     @cached_property
     def origin(self) -> Origin | None:
         """Date, command, commit and seal."""
         origin = _at(self.data, "origin")
-        return None if origin is None else Origin.from_json(origin)
+        return None if origin is None else self._read("facts of origin", lambda: Origin.from_json(origin))
 
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The tables under their keys, in their order; one whose key has dots stands within another's rows."""
+        return self._read("tables", self._tables)
+
+    def _tables(self) -> dict[str, Table]:
         tables = {}
         for one in _at(self.data, "document.tables") or []:
             rows = _at(self.data, one["key"]) or []

@@ -1,8 +1,12 @@
 """The module with the real program: what stands in its JSON arrives, typed."""
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -11,6 +15,32 @@ from common import REAL_PROGRAM, ROOT, assay
 
 MODEL = ROOT / "tests" / "fixtures" / "models" / "llama-tied.gguf"
 QUICK = {"seq": 8, "rounds": 2, "processes": 1, "quality": "none"}
+
+
+PYTHON = str(ROOT / "python")
+LONG = f"90.0{os.getpid()}"
+LONG_LINE = f"sleep {LONG}; true"
+
+
+def running_with(text):
+    """The command lines that hold it, but for Python's."""
+    lines = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            lines.append(file.read_text(errors="replace"))
+    return [line for line in lines if text in line and not line.startswith(sys.executable)]
+
+
+def sleeps():
+    return any(line.startswith("sleep") for line in running_with(LONG))
+
+
+def wait_until(holds, seconds=30):
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            raise TimeoutError
+        time.sleep(0.02)
 
 
 @unittest.skipUnless(REAL_PROGRAM and Path(REAL_PROGRAM).exists(), "ASSAY_BINARY names no program")
@@ -82,6 +112,25 @@ class Program(unittest.TestCase):
     def test_any_program_is_measured(self):
         records = assay.measure_program(["true"], runs=2, quiet=True).records
         self.assertEqual([one.samples for one in records], [2])
+
+    def test_whoever_is_killed_leaves_nothing_running(self):
+        code = f"import assay; assay.measure_program(['sh', '-c', '{LONG_LINE}'], runs=9, quiet=True)"
+        for by in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(by=by.name):
+                process = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": PYTHON})
+                wait_until(sleeps)
+                process.send_signal(by)
+                process.wait()
+                wait_until(lambda: not running_with(LONG))
+
+    def test_an_exception_of_progress_ends_what_is_measured(self):
+        def refuse(_):
+            wait_until(sleeps)
+            raise LookupError("enough")
+
+        with self.assertRaisesRegex(LookupError, "enough"):
+            assay.measure_program(["sh", "-c", LONG_LINE], runs=9, quiet=True, progress=refuse)
+        self.assertEqual(running_with(LONG), [])
 
     def test_ctrl_c_gives_what_there_is(self):
         # A background job of a shell has it ignored, and would measure for ever.

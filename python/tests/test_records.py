@@ -108,6 +108,26 @@ class Results(unittest.TestCase):
         self.assertEqual(self.result().records, [])
         self.assertEqual(self.result().origin.commit, "abc")
 
+    def test_a_file_that_is_broken_is_the_users(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "x.json"
+            for text, member in [
+                ("", None),
+                ("no JSON", None),
+                ("[1]", None),
+                ('{"records": [', None),
+                ("[" * 200_000, None),
+                ('{"records": [1, null]}', "records"),
+                ('{"records": [{"ledger": 5}]}', "records"),
+                ('{"records": 7}', "records"),
+                ('{"findings": 7}', "findings"),
+                ('{"origin": "x"}', "origin"),
+                ('{"document": {"tables": [{}]}}', "tables"),
+            ]:
+                file.write_text(text)
+                with self.subTest(text=text[:40]), self.assertRaisesRegex(assay.UserError, "x.json: "):
+                    getattr(assay.Result.load(file), member or "data")
+
     def test_a_saved_result_is_loaded_as_it_was(self):
         with tempfile.TemporaryDirectory() as folder:
             self.result().save(Path(folder) / "x.json")

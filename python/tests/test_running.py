@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 import warnings
+from pathlib import Path
 
 from common import TESTS, WithFakeProgram, assay
 
@@ -33,6 +34,8 @@ class Endings(WithFakeProgram):
     def test_text_that_is_no_json_is_a_defect(self):
         with self.assertRaises(assay.DefectError):
             assay.bench("garbage")
+        with self.assertRaisesRegex(assay.DefectError, "no JSON"):
+            assay.bench("mute")
 
     def test_codes_that_say_something_of_a_result_are_no_errors(self):
         for code in (9, 10):
@@ -52,6 +55,19 @@ class Endings(WithFakeProgram):
         os.environ["ASSAY_BINARY"] = "/nowhere/assay"
         with self.assertRaisesRegex(assay.MachineError, "/nowhere/assay"):
             assay.bench()
+        self.assertFalse(hasattr(assay, "new_one"))
+        with self.assertRaisesRegex(AttributeError, "/nowhere/assay"):
+            assay.new_one()
+
+    def test_what_cannot_be_asked_is_the_users_mistake_and_starts_nothing(self):
+        for ask, fault in [
+            (lambda: assay.run(None), "None: is no command"),
+            (lambda: assay.run("mem\0ory"), "zero byte"),
+            (lambda: assay.bench(progress="loud"), "progress: 'loud'"),
+            (lambda: assay.bench(["m"] * 3_000_000), "3000002 words"),
+        ]:
+            with self.subTest(fault=fault), self.assertRaisesRegex(assay.UserError, fault):
+                ask()
 
     def test_a_program_that_writes_much_on_both_streams_is_read_to_its_end(self):
         result = assay.bench("babble")
@@ -76,6 +92,9 @@ class Arguments(WithFakeProgram):
     def test_words_behind_the_dashes_stay_there(self):
         words = assay.run("bench", rounds=2, behind=["python3", "-c", "pass"])["words"]
         self.assertEqual(words, ["bench", "--rounds=2", "--json=-", "--", "python3", "-c", "pass"])
+        for whole in ["sleep 1", Path("sleep 1")]:
+            self.assertEqual(assay.run("bench", behind=whole)["words"][-2:], ["--", "sleep 1"])
+        self.assertEqual(assay.run("bench", behind=None)["words"], ["bench", "--json=-"])
 
     def test_json_is_what_is_returned(self):
         with self.assertRaises(assay.UserError):

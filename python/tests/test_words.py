@@ -8,6 +8,19 @@ from assay import UserError
 from assay._words import command_words, option_words
 
 
+class NoDimensions:
+    """As numpy.array(8) and torch.tensor(8) are: iterable until somebody tries."""
+
+    def __iter__(self):
+        raise TypeError("iteration over a 0-d array")
+
+    def item(self):
+        return 8
+
+    def __str__(self):
+        return "tensor(8)"
+
+
 class Words(unittest.TestCase):
     def test_each_kind_of_value(self):
         class Dtype:
@@ -28,6 +41,9 @@ class Words(unittest.TestCase):
             ("data", Path("a b.txt"), ["--data=a b.txt"]),
             ("data", "", ["--data="]),
             ("p", 16, ["-p", "16"]),
+            ("data", b"a \xff.txt", ["--data=a \udcff.txt"]),
+            ("batch", NoDimensions(), ["--batch=8"]),
+            ("batch", [NoDimensions()], ["--batch=8"]),
             ("an_option_that_nobody_knows_yet", "-3", ["--an-option-that-nobody-knows-yet=-3"]),
         ]:
             with self.subTest(name=name, value=value):
@@ -41,9 +57,14 @@ class Words(unittest.TestCase):
     def test_words_without_an_option_come_first_and_lists_one_by_one(self):
         self.assertEqual(command_words(["gpt2", [Path("a"), 7]], {"seq": [8]}), ["gpt2", "a", "7", "--seq=8"])
 
-    def test_a_zero_byte_is_refused(self):
-        with self.assertRaisesRegex(UserError, "zero byte"):
-            command_words(["gpt2\0"], {})
+    def test_one_word_is_one_and_not_its_letters(self):
+        for word in ["gpt2", b"gpt2", Path("gpt2")]:
+            self.assertEqual(command_words(word, {}), ["gpt2"])
+
+    def test_what_no_word_can_hold_is_refused(self):
+        for word, fault in [("gpt2\0", "zero byte"), ("gpt2\ud800", "characters")]:
+            with self.assertRaisesRegex(UserError, fault):
+                command_words([word], {})
 
 
 assert common

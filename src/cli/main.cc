@@ -24,6 +24,7 @@
 #include "cli/origin.h"
 #include "cli/other_names.h"
 #include "cli/output_options.h"
+#include "cli/progress.h"
 #include "processes/launch.h"
 
 namespace assay {
@@ -146,6 +147,7 @@ int main(int argc, char** argv) {
   assay::open_standard_streams();
   std::set_terminate(assay::end_in_words);
   assay::spin_briefly(argv);
+  assay::end_with_listener();
   std::signal(SIGCHLD, SIG_DFL);  // Inherited as ignored, it would leave no child to wait for.
   std::signal(SIGXFSZ, SIG_IGN);  // A file that grows too large is an error of `write`, which removes what it began.
   // Weights on their way to their packing go back to the system when they are freed: glibc otherwise raises the

@@ -2,10 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -102,6 +105,14 @@ std::vector<std::string> Progress::take() {
 
 void Progress::finish() {
   for (const std::string& sentence : take()) tell(sentence + "\n");
+}
+
+void end_with_listener() {
+  if (listener() < 0) return;
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  pollfd pipe{listener(), 0, 0};
+  const bool has_ended_before = ::poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0;
+  if (has_ended_before) std::raise(SIGTERM);
 }
 
 }  // namespace assay

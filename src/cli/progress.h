@@ -12,7 +12,7 @@ namespace assay {
 /// A program that started this one may listen: where ASSAY_PROGRESS_FD names a pipe that it handed on (and
 /// ASSAY_PROGRESS_INODE, where set, its inode), each step is a line of JSON there, {"doing": TEXT, "seconds_left":
 /// NUMBER or null}, and each sentence that stays another, {"said": TEXT}. Who does not read loses lines and holds
-/// nothing up. Nothing is shown each minute then.
+/// nothing up. Nothing is shown each minute then. See end_with_listener().
 class Progress {
  public:
   Progress();
@@ -36,5 +36,9 @@ class Progress {
   double told_s_;  ///< When it was last told without a terminal, or began.
   std::vector<std::string> waiting_;
 };
+
+/// Where the program that started this one listens to its progress, nobody is left to end this one when that one is
+/// killed: from now on it gets SIGTERM then (PR_SET_PDEATHSIG), and ends in good order, with what it measures.
+void end_with_listener();
 
 }  // namespace assay
