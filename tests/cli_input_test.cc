@@ -94,6 +94,10 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"bench", "model", "--json=", "--seq", "8"}, 2, "--json: its value is empty");
   expect_failure({"bench", "model", "--store", "--seq=8"}, 2, "--store: has no value; --seq, which follows it");
   expect_failure({"measure", "--store", "--", "true"}, 2, "--store: has no value before the --");
+  for (const char* list : {"8,", ",8", "8,,9", ","}) {
+    expect_failure({"bench", "model", "--batch", list}, 2, fmt::format("--batch {}: has an empty element", list));
+    expect_failure({"bench", "model", fmt::format("--bs={}", list)}, 2, "has an empty element");
+  }
 }
 
 TEST_F(CliInput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {

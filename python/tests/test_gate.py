@@ -45,7 +45,7 @@ class Gate(unittest.TestCase):
     def gate(self, **more):
         place = {"GITHUB_OUTPUT": self.folder / "out", "GITHUB_STEP_SUMMARY": self.folder / "summary"}
         asked = {"GATE_BASE": "old x", "GATE_HEAD": "new 'y z'", "GATE_PROGRAM": self.program}
-        return self.run_tool("gate", **place, **asked, **more)
+        return self.run_tool("gate", **place | asked | more)
 
     def test_only_slower_beyond_doubt_fails(self):
         for code, verdict in [(0, "same"), (0, "cannot tell"), (9, "slower"), (2, "")]:
@@ -76,7 +76,9 @@ class Gate(unittest.TestCase):
             ({"GATE_BASE": ""}, "gate: GATE_BASE: is not set"),
             ({"GATE_HEAD": ""}, "gate: GATE_HEAD: is not set"),
             ({"GATE_HEAD": " \n"}, "gate: GATE_HEAD: is not set"),
-            ({"GATE_PROGRAM": "/bin/true"}, "gate: /bin/true: ended well and compared nothing"),
+            ({"GATE_HEAD": " --help"}, "gate: GATE_HEAD: --help: is an option"),
+            ({"GATE_PROGRAM": "/bin/true"}, "gate: /bin/true: ended with 0 and compared nothing"),
+            ({"GATE_PROGRAM": "false"}, "gate: false: ended with 1 and compared nothing"),
             ({"GATE_PROGRAM": "cd"}, "gate: cd: no program that can be run"),
             ({"GATE_PROGRAM": "/nowhere/assay"}, "gate: /nowhere/assay: no program that can be run"),
         ]:
@@ -86,6 +88,20 @@ class Gate(unittest.TestCase):
                 self.assertEqual(outcome.returncode, 2)
                 self.assertEqual(outcome.stderr.count("\n"), 1, outcome.stderr)
                 self.assertIn(line, outcome.stderr)
+
+    def test_what_cannot_be_written_is_said_and_does_not_pass(self):
+        for code, verdict, ends_with in [(0, "same", 3), (9, "slower", 9)]:
+            for place in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
+                self.answers([code], verdict)
+                outcome = self.gate(**{place: "/nowhere/file"})
+                self.assertEqual(outcome.returncode, ends_with)
+                self.assertEqual(outcome.stderr, "gate: /nowhere/file: cannot be written\n")
+
+    def test_of_several_lines_each_must_succeed(self):
+        self.answers([0])
+        self.gate(GATE_BASE="make\n./old x\n", GATE_HEAD="\n ./new x \n")
+        asked = (self.folder / "asked").read_text()
+        self.assertIn("--interleave set -e\nmake\n./old x ./new x --until-sure", asked)
 
     def test_commands_are_handed_on_as_they_are(self):
         self.answers([0])

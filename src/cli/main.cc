@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/streams.h"
 #include "cli/cli.h"
+#include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/deliver.h"
 #include "cli/origin.h"
@@ -67,8 +68,9 @@ int parse_and_run(int argc, char** argv) {
   const std::unique_ptr<CLI::App> made = make_program(action, form);
   CLI::App& program = *made;
   try {
-    check_words({argv + 1, argv + argc});
+    check_has_values({argv + 1, argv + argc});
     std::vector<std::string> words = with_own_names(program, {argv + 1, argv + argc});
+    if (const CLI::App* command = find_command(program, words)) check_lists(*command, words);
     std::reverse(words.begin(), words.end());  // As CLI11 takes them.
     program.parse(std::move(words));
   } catch (const CLI::Success& e) {
@@ -76,7 +78,9 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     throw Error(ExitCode::user, parse_error_words(e, program, {argv + 1, argv + argc}));
   }
-  check_options(*program.get_subcommands().front());
+  const CLI::App& command = *program.get_subcommands().front();
+  check_values(command);
+  check_outputs(command);
   return action();
 }
 

@@ -164,15 +164,16 @@ struct OwnWords {
   }
 };
 
-const CLI::App* find_subcommand(const CLI::App& program, const std::string& name) {
-  const auto found = program.get_subcommands([&](const CLI::App* command) { return command->get_name() == name; });
+}  // namespace
+
+const CLI::App* find_command(const CLI::App& program, const std::vector<std::string>& words) {
+  const auto found = program.get_subcommands(
+      [&](const CLI::App* command) { return !words.empty() && command->get_name() == words.front(); });
   return found.empty() ? nullptr : found.front();
 }
 
-}  // namespace
-
 std::vector<std::string> with_own_names(const CLI::App& program, std::vector<std::string> words) {
-  const CLI::App* command = words.empty() ? nullptr : find_subcommand(program, words.front());
+  const CLI::App* command = find_command(program, words);
   if (command == nullptr) return words;
   const auto end = std::find(words.begin(), words.end(), "--");
   OwnWords own{*command, {}, {}};

@@ -9,6 +9,9 @@ namespace assay {
 
 // Options and precisions as other programs name them.
 
+/// The one that the first word names; null where there is none.
+const CLI::App* find_command(const CLI::App& program, const std::vector<std::string>& words);
+
 /// The words behind the program's own name, with options that the subcommand has under another name under that name
 /// (`--batch-size 8` as `--batch 8`, `--model gpt2` as `gpt2`). Options that it has itself, what is unknown, and
 /// whatever stands behind `--` stay as they are.

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "cli/cli.h"
 
@@ -16,12 +15,9 @@ CLI::Option* add_json_flag(CLI::App& command, std::filesystem::path& file);
 /// The same option of another kind, as what names a file to write.
 void mark_output_file(CLI::Option& option);
 
-/// Before they are parsed: throws a user error for `--store=`, of which the parser would take the next word.
-void check_words(const std::vector<std::string>& words);
-
 /// Of the parsed options of `command`, whether every file that they write can be written and is nobody's else: throws a
 /// user error for one that is also read (a model, a file of its folder, data, a store), that is asked for twice, or
-/// that could not be written; and for an option whose value is empty or an option.
-void check_options(const CLI::App& command);
+/// that could not be written.
+void check_outputs(const CLI::App& command);
 
 }  // namespace assay

@@ -26,6 +26,16 @@ namespace {
 
 constexpr const char* shell_characters = "\"'\\$`|&;<>()*?[]#~={}!\n";
 
+/// Whether a shell finds something to do in it: a line that is neither blank nor a comment.
+bool has_a_command(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string::npos && line[first] != '#') return true;
+  }
+  return false;
+}
+
 bool is_of_measuring(std::string_view entry) {
   return entry.starts_with("ASSAY_MARKERS_") || entry.starts_with("ASSAY_MEASURED_");
 }
@@ -181,6 +191,8 @@ ChildCommand parse_command(const std::vector<std::string>& words) {
   for (const std::string& word : words) command.text += (command.text.empty() ? "" : " ") + word;
   if (words.size() > 1) {
     command.words = words;
+  } else if (!has_a_command(command.text)) {
+    fail_user("a command is {}", command.text.find('#') == std::string::npos ? "empty" : "only a comment");
   } else if (command.text.find_first_of(shell_characters) != std::string::npos) {
     command.words = {"/bin/sh", "-c", command.text};
   } else {

@@ -25,7 +25,8 @@ TEST(ParseCommand, TakesWordsAsTheyAreAndAStringByItsCharacters) {
   EXPECT_EQ(parse_command({"echo $HOME"}).words, (Words{"/bin/sh", "-c", "echo $HOME"}));
   EXPECT_EQ(parse_command({"X=1 env"}).words, (Words{"/bin/sh", "-c", "X=1 env"}));
   EXPECT_THROW(parse_command({}), Error);
-  EXPECT_THROW(parse_command({"  "}), Error);
+  for (const char* nothing : {"", "  ", " # not yet", "\n  \t\n# a\n#b"}) EXPECT_THROW(parse_command({nothing}), Error);
+  EXPECT_EQ(parse_command({"# a\necho b"}).words, (Words{"/bin/sh", "-c", "# a\necho b"}));
 }
 
 TEST(RunChild, TellsHowTheProgramEndedAndWhatItSaid) {
