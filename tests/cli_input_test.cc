@@ -94,10 +94,36 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"bench", "model", "--json=", "--seq", "8"}, 2, "--json: its value is empty");
   expect_failure({"bench", "model", "--store", "--seq=8"}, 2, "--store: has no value; --seq, which follows it");
   expect_failure({"measure", "--store", "--", "true"}, 2, "--store: has no value before the --");
+  expect_failure({"measure", "--runs", "--", "true"}, 2, "--runs: has no value before the --");
+  expect_failure({"train", "model", "--data", "--steps", "3"}, 2, "--data: has no value; --steps, which follows it");
+  expect_failure({"memory", "model", "--csv", "-h"}, 2, "--csv: has no value; -h, which follows it");
+  expect_failure({"memory", ""}, 2, "model: its value is empty");
+  expect_failure({"nosuch", "--help"}, 2, "nosuch: is no command");
+  expect_failure({"measure", "--runs", "1", "true", "--foo"}, 2, "not expected: --foo (");
   for (const char* list : {"8,", ",8", "8,,9", ","}) {
     expect_failure({"bench", "model", "--batch", list}, 2, fmt::format("--batch {}: has an empty element", list));
     expect_failure({"bench", "model", fmt::format("--bs={}", list)}, 2, "has an empty element");
+    expect_failure({"memory", "--emulated", list}, 2, "has an empty element");
   }
+}
+
+TEST_F(CliInput, WordsInBracketsAreWordsLikeOthers) {
+  const Outcome measured =
+      run({"measure", "--runs", "1", "--", "sh", "-c", "echo \"got:$1:$2\"", "sh", "[a,b]", "\x01[]"});
+  EXPECT_EQ(measured.exit_code, 0) << measured.err;
+  EXPECT_NE(measured.err.find("got:[a,b]:\x01[]\n"), std::string::npos) << measured.err;
+  EXPECT_EQ(run({"compare", "--interleave", "[ 1 = 1 ]", "[ 2 = 2 ]", "--rounds", "1"}).exit_code, 0);
+  fs::create_directory(folder_.path() / "[a,b]");
+  fs::copy(model_, folder_.path() / "[a,b]" / "[c]", fs::copy_options::recursive);
+  EXPECT_EQ(run({"memory", "[a,b]/[c]", "--seq", "8"}).exit_code, 2) << "a comma parts models";
+  fs::rename(folder_.path() / "[a,b]" / "[c]", folder_.path() / "[c]");
+  const Outcome planned = run({"memory", "[c]", "--seq", "8", "--json=[d]"});
+  EXPECT_EQ(planned.exit_code, 0) << planned.err;
+  EXPECT_TRUE(fs::exists(folder_.path() / "[d]"));
+  expect_failure({"memory", "[c]", "--json=[d]", "--csv=[d]", "--seq", "8"}, 2,
+                 "--csv [d]: is also what --json writes");
+  expect_failure({"memory", "[nosuch]"}, 2, "[nosuch]: is no path");
+  expect_failure({"memory", "[c]", "--seq", "[8,9]"}, 2, "[8");
 }
 
 TEST_F(CliInput, FilesThatCannotBeWrittenAreRefusedBeforeAnythingRuns) {

@@ -26,7 +26,7 @@ def _help_of(program: str, words: tuple[str, ...]) -> str:
 
 def help_of(*words: str) -> str:
     """`assay --help`, or of a command: its options and an example."""
-    return _help_of(str(find_program()), words)
+    return _help_of(str(find_program()), tuple(command_words(words, {})))
 
 
 def command_names() -> list[str]:
@@ -35,6 +35,8 @@ def command_names() -> list[str]:
 
 
 def _writes_json(command: str, words: list[str]) -> bool:
+    if "--help" in words or "-h" in words:
+        return False
     form = [command, "--benchmark"] if "--benchmark" in words else [command]
     return "--json" in help_of(*form)
 
@@ -61,9 +63,10 @@ def _judged(ended: Ended, has_json: bool) -> Result:
     """The result, or the exception that the exit code means. has_json: it was asked to write some."""
     result = _result_of(ended)
     check_ended(ended, result)
+    has_data = result is not None and isinstance(result.data, dict) and bool(result.data)
     if ended.exit_code == _UNSAVED:
         warnings.warn(ended.message, UnsavedWarning, stacklevel=4)
-    if result is None and (ended.out or has_json):
+    if result is None and ended.out or has_json and not has_data:
         raise DefectError("what the program wrote is no JSON" if ended.out else "the program wrote no JSON")
     return result if result is not None else Result(b"", ended.exit_code, ended.words)
 
@@ -96,6 +99,7 @@ def run(
     callback = show_progress if progress is True else progress or None
     if callback is not None and not callable(callback):
         raise UserError(f"progress: {progress!r} is no function, True or None")
+    text = _bytes_of(stdin)
     given = command_words([command, *words], options)
     has_json = _writes_json(command, given)
     if has_json:
@@ -103,8 +107,16 @@ def run(
     other = command_words(() if behind is None else behind, {})
     if other:
         given += ["--", *other]
-    text = stdin.encode() if isinstance(stdin, str) else stdin
     return _judged(run_program(given, callback, text), has_json)
+
+
+def _bytes_of(stdin: Any) -> bytes:
+    if not isinstance(stdin, (str, bytes)):
+        raise UserError(f"stdin: {stdin!r} is neither text nor bytes")
+    try:
+        return stdin.encode() if isinstance(stdin, str) else stdin
+    except UnicodeEncodeError as fault:
+        raise UserError(f"stdin: {fault}") from fault
 
 
 class Command:

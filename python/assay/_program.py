@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from assay.results import Result
 
 _READ_BYTES = 1 << 16
+_LOOK_S = 0.1
+"""Between two looks at whether it has ended: the end of its pipes tells that at once, where nobody else holds them."""
 _GRACE_S = 10
 """Of a program that is ended: what it measures has 2 s of its own."""
 
@@ -152,21 +154,22 @@ def _attend(child: subprocess.Popen[bytes], words: list[str], listener: _Listene
             assert child.stdin is not None
             os.set_blocking(child.stdin.fileno(), False)
             open_pipes.register(child.stdin, selectors.EVENT_WRITE)
-        while True:
+        while child.poll() is None:
             try:
-                # What it starts may hold the pipe of progress longer than it lives.
-                if not {child.stdout, child.stderr} & {key.fileobj for key in open_pipes.get_map().values()}:
-                    code = child.wait()
-                    break
-                stdin = _pass_on(child, open_pipes, stdin)
+                if {child.stdout, child.stderr} & {key.fileobj for key in open_pipes.get_map().values()}:
+                    stdin = _pass_on(child, open_pipes, stdin)
+                else:
+                    child.wait()
             except KeyboardInterrupt:
                 interrupts += 1
                 child.send_signal(signal.SIGINT if interrupts == 1 else signal.SIGKILL)
             except BaseException:
                 _end(child)
                 raise
-    _read_rest(told, listener)
-    return Ended(words, code, b"".join(out), b"".join(err).decode("utf-8", "replace"), interrupts > 0)
+        for key in list(open_pipes.get_map().values()):
+            if key.events == selectors.EVENT_READ:
+                _read_rest(key.fd, key.data)
+    return Ended(words, child.returncode, b"".join(out), b"".join(err).decode("utf-8", "replace"), interrupts > 0)
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -182,15 +185,17 @@ def _end(child: subprocess.Popen[bytes]) -> None:
             child.kill()
 
 
-def _read_rest(told: IO[bytes], listener: _Listener) -> None:
-    os.set_blocking(told.fileno(), False)
-    while piece := told.read(_READ_BYTES):
-        listener.take(piece)
+def _read_rest(pipe: int, take: Callable[[bytes], None]) -> None:
+    """What is there. What the program started may live on and hold its pipes open: nobody waits for their end."""
+    os.set_blocking(pipe, False)
+    with contextlib.suppress(BlockingIOError):
+        while piece := os.read(pipe, _READ_BYTES):
+            take(piece)
 
 
 def _pass_on(child: subprocess.Popen[bytes], open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
-    """Waits for something to read or to write, and does it; what is left to write."""
-    for key, _ in open_pipes.select():
+    """Waits a little for something to read or to write, and does it; what is left to write."""
+    for key, _ in open_pipes.select(_LOOK_S):
         if key.fileobj is child.stdin:
             stdin = _feed(child, open_pipes, stdin)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,10 +12,12 @@ from assay.errors import UserError
 
 def word_of(value: Any) -> str:
     """One value; `torch.bfloat16` as `bfloat16`, an array without dimensions as its number, bytes as a path has them."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if isinstance(value, bytes):
+    if isinstance(value, enum.Enum):
+        value = value.value
+    if isinstance(value, (os.PathLike, bytes)):
         return os.fsdecode(value)
+    if isinstance(value, (list, tuple, set, dict, bytearray, range)):
+        raise UserError(f"{value!r}: is no word of a command line")
     if hasattr(value, "__iter__") and hasattr(value, "item") and _items(value) is None:
         value = value.item()
     return str(value).removeprefix("torch.")

@@ -54,8 +54,9 @@ class UnsavedWarning(UserWarning):
 _BY_CODE = {kind.exit_code: kind for kind in (UserError, MachineError, DefectError)}
 
 
+_OF_A_RESULT = (0, 4, 9, 10)
+
+
 def error_of(exit_code: int) -> type[AssayError] | None:
-    """The exception that a code means; None for those that say something of a result (0, 4, 9, 10)."""
-    if exit_code < 0:
-        return DefectError
-    return _BY_CODE.get(exit_code)
+    """The exception that a code means; None for those that say something of a result."""
+    return None if exit_code in _OF_A_RESULT else _BY_CODE.get(exit_code, DefectError)

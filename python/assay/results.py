@@ -85,8 +85,8 @@ class Result:
         """A file that --json or `save` wrote. Raises UserError where it holds anything else."""
         result = cls(Path(file).read_bytes())
         result._file = Path(file)
-        if not isinstance(result.data, dict) or not result.data:
-            raise result._fault("holds no JSON object")
+        if not isinstance(result.data, dict) or "schema" not in result.data:
+            raise result._fault("is nothing that --json writes")
         return result
 
     def _fault(self, what: str) -> AssayError:
@@ -145,7 +145,7 @@ class Result:
         tables = {}
         for one in _at(self.data, "document.tables") or []:
             rows = _at(self.data, one["key"]) or []
-            rows = [rows] if isinstance(rows, dict) else rows
+            rows = [rows] if isinstance(rows, dict) else list(rows)
             tables[one["key"]] = Table(one["key"], one.get("caption", ""), one.get("columns", []), rows)
         return tables
 

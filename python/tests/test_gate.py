@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class Gate(unittest.TestCase):
         return self.run_tool("gate", **place | asked | more)
 
     def test_only_slower_beyond_doubt_fails(self):
-        for code, verdict in [(0, "same"), (0, "cannot tell"), (9, "slower"), (2, "")]:
+        for code, verdict in [(0, "same"), (0, "cannot tell"), (9, "slower")]:
             with self.subTest(verdict=verdict):
                 self.answers([code], verdict, 1.07)
                 outcome = self.gate(GITHUB_ACTIONS="true")
@@ -57,6 +58,13 @@ class Gate(unittest.TestCase):
                 self.assertEqual("::error" in outcome.stdout, verdict == "slower")
                 self.assertIn(f"verdict={verdict}\nratio=1.07\n", (self.folder / "out").read_text())
                 self.assertIn("# compared", (self.folder / "summary").read_text())
+
+    def test_without_a_verdict_it_ends_as_the_program_did_and_never_well(self):
+        for code, ends_with in [(2, 2), (3, 3), (0, 2), (1, 2)]:
+            self.answers([code], verdict="")
+            outcome = self.gate(GITHUB_ACTIONS="true")
+            self.assertEqual(outcome.returncode, ends_with, outcome.stderr)
+            self.assertFalse((self.folder / "out").exists())
 
     def test_slower_by_nobody_knows_how_much_passes_and_says_so(self):
         self.answers([0], "slower", 1.02, stopped_by="budget")
@@ -77,6 +85,7 @@ class Gate(unittest.TestCase):
             ({"GATE_HEAD": ""}, "gate: GATE_HEAD: is not set"),
             ({"GATE_HEAD": " \n"}, "gate: GATE_HEAD: is not set"),
             ({"GATE_HEAD": " --help"}, "gate: GATE_HEAD: --help: is an option"),
+            ({"GATE_HEAD": "# not yet\n\n  # later"}, "gate: GATE_HEAD: is only a comment"),
             ({"GATE_PROGRAM": "/bin/true"}, "gate: /bin/true: ended with 0 and compared nothing"),
             ({"GATE_PROGRAM": "false"}, "gate: false: ended with 1 and compared nothing"),
             ({"GATE_PROGRAM": "cd"}, "gate: cd: no program that can be run"),
@@ -96,6 +105,16 @@ class Gate(unittest.TestCase):
                 outcome = self.gate(**{place: "/nowhere/file"})
                 self.assertEqual(outcome.returncode, ends_with)
                 self.assertEqual(outcome.stderr, "gate: /nowhere/file: cannot be written\n")
+
+    def test_who_ends_it_ends_the_comparison(self):
+        self.program.write_text("#!/bin/sh\ntrap 'echo ended >ended; exit' TERM\n: >begun\nwhile :; do sleep 0.05; done\n")
+        environment = os.environ | {"GATE_BASE": "a", "GATE_HEAD": "b", "GATE_PROGRAM": str(self.program)}
+        gate = subprocess.Popen([str(ROOT / "tools" / "gate")], env=environment, cwd=self.folder)
+        while not (self.folder / "begun").exists():
+            time.sleep(0.01)
+        gate.terminate()
+        self.assertEqual(gate.wait(30), 130)
+        self.assertEqual((self.folder / "ended").read_text(), "ended\n")
 
     def test_of_several_lines_each_must_succeed(self):
         self.answers([0])

@@ -34,8 +34,12 @@ class Endings(WithFakeProgram):
     def test_text_that_is_no_json_is_a_defect(self):
         with self.assertRaises(assay.DefectError):
             assay.bench("garbage")
-        with self.assertRaisesRegex(assay.DefectError, "no JSON"):
-            assay.bench("mute")
+        for wrong in ("mute", "prose", "empty"):
+            with self.assertRaisesRegex(assay.DefectError, "no JSON"):
+                assay.bench(wrong)
+        with self.assertRaises(assay.DefectError):
+            assay.bench("code", 5)
+        self.assertIn("--json FILE", assay.bench("--help").text)
 
     def test_codes_that_say_something_of_a_result_are_no_errors(self):
         for code in (9, 10):
@@ -44,6 +48,11 @@ class Endings(WithFakeProgram):
             warnings.simplefilter("always")
             self.assertEqual(assay.bench("code", 4).exit_code, 4)
         self.assertIs(caught[0].category, assay.UnsavedWarning)
+
+    def test_what_it_leaves_running_is_not_waited_for(self):
+        begin = time.monotonic()
+        self.assertEqual(assay.bench("leave")["words"], ["bench", "leave", "--json=-"])
+        self.assertLess(time.monotonic() - begin, 20)
 
     def test_help_that_fails_is_an_error_and_no_empty_text(self):
         with self.assertRaisesRegex(assay.MachineError, "no libraries"):
@@ -65,6 +74,8 @@ class Endings(WithFakeProgram):
             (lambda: assay.run("mem\0ory"), "zero byte"),
             (lambda: assay.bench(progress="loud"), "progress: 'loud'"),
             (lambda: assay.bench(["m"] * 3_000_000), "3000002 words"),
+            (lambda: assay.run("bench", stdin=5), "stdin: 5 is neither"),
+            (lambda: assay.run("bench", stdin="\ud800"), "stdin: .*surrogates"),
         ]:
             with self.subTest(fault=fault), self.assertRaisesRegex(assay.UserError, fault):
                 ask()

@@ -1,11 +1,16 @@
 """Keyword arguments as the words of a command line."""
 
+import enum
 import unittest
 from pathlib import Path
 
 import common
 from assay import UserError
 from assay._words import command_words, option_words
+
+
+class Chosen(enum.Enum):
+    best = "fp32"
 
 
 class NoDimensions:
@@ -43,6 +48,7 @@ class Words(unittest.TestCase):
             ("p", 16, ["-p", "16"]),
             ("data", b"a \xff.txt", ["--data=a \udcff.txt"]),
             ("batch", NoDimensions(), ["--batch=8"]),
+            ("precision", Chosen.best, ["--precision=fp32"]),
             ("batch", [NoDimensions()], ["--batch=8"]),
             ("an_option_that_nobody_knows_yet", "-3", ["--an-option-that-nobody-knows-yet=-3"]),
         ]:
@@ -60,6 +66,11 @@ class Words(unittest.TestCase):
     def test_one_word_is_one_and_not_its_letters(self):
         for word in ["gpt2", b"gpt2", Path("gpt2")]:
             self.assertEqual(command_words(word, {}), ["gpt2"])
+
+    def test_what_is_nested_is_refused(self):
+        for words, options in [([[["gpt2"]]], {}), ([], {"seq": [[8, 9], [10]]}), ([], {"with_": {"norm": ["f16"]}})]:
+            with self.assertRaisesRegex(UserError, r"\[.*\]: is no word"):
+                command_words(words, options)
 
     def test_what_no_word_can_hold_is_refused(self):
         for word, fault in [("gpt2\0", "zero byte"), ("gpt2\ud800", "characters")]:

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "cli/command_line.h"
 #include "cli/other_names.h"
 
 namespace assay {
@@ -77,6 +78,7 @@ std::unique_ptr<CLI::App> make_program(Action& action, TrainForm form) {
     newest_command(*program).group(row.aim);
   }
   understand_precisions(*program);
+  take_words_whole(*program);
   return program;
 }
 

@@ -44,17 +44,17 @@ int explain_itself(const CLI::App& program, const CLI::Success& asked) {
   return code;
 }
 
-/// With the help to look into; which command there is not; why there is no such option, where others have one.
+/// With the help to look into, and why there is no such option, where others have one.
 std::string parse_error_words(const CLI::ParseError& error, const CLI::App& program,
                               const std::vector<std::string>& words) {
   const std::vector<CLI::App*> commands = program.get_subcommands();
+  const std::string what = without_marks(error.what());
   if (commands.empty() && !words.empty())
-    return fmt::format("{}: is no {} (assay --help lists what there is)", words.front(),
-                       words.front().starts_with('-') ? "option" : "command");
+    return fmt::format("{}: is no option (assay --help lists what there is)", words.front());
   const std::string command = commands.empty() ? "" : " " + commands.front()->get_name();
   const bool is_unknown = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-  const std::string why = is_unknown ? why_no_option(words) : "";
-  return fmt::format("{}{} (assay{} --help lists what there is)", error.what(), why.empty() ? "" : ": " + why, command);
+  const std::string why = is_unknown ? why_no_option(*commands.front(), words) : "";
+  return fmt::format("{}{} (assay{} --help lists what there is)", what, why.empty() ? "" : ": " + why, command);
 }
 
 /// Known before parsing: training and its benchmark share a name and little else.
@@ -68,9 +68,7 @@ int parse_and_run(int argc, char** argv) {
   const std::unique_ptr<CLI::App> made = make_program(action, form);
   CLI::App& program = *made;
   try {
-    check_has_values({argv + 1, argv + argc});
-    std::vector<std::string> words = with_own_names(program, {argv + 1, argv + argc});
-    if (const CLI::App* command = find_command(program, words)) check_lists(*command, words);
+    std::vector<std::string> words = words_to_parse(program, {argv + 1, argv + argc});
     std::reverse(words.begin(), words.end());  // As CLI11 takes them.
     program.parse(std::move(words));
   } catch (const CLI::Success& e) {

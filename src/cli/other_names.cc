@@ -204,10 +204,11 @@ void understand_precisions(CLI::App& program) {
   }
 }
 
-std::string why_no_option(const std::vector<std::string>& words) {
+std::string why_no_option(const CLI::App& command, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
+    const std::string_view option = option_before_value(word);
     for (const OtherName& row : without) {
-      if (option_before_value(word) == row.other) return std::string(row.own);
+      if (option == row.other && !has_option(command, option)) return std::string(row.own);
     }
   }
   return {};

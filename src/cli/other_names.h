@@ -22,7 +22,7 @@ bool takes_precisions(const CLI::Option& option);
 /// Lets every option that takes precisions understand `float16`, `half`, `w8a8` and the like.
 void understand_precisions(CLI::App& program);
 
-/// Why there is no such option, of one that others have and assay does without; empty for all others.
-std::string why_no_option(const std::vector<std::string>& words);
+/// Why the command has no such option, of one that others have and it does without; empty for all others.
+std::string why_no_option(const CLI::App& command, const std::vector<std::string>& words);
 
 }  // namespace assay
