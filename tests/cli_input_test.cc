@@ -101,17 +101,21 @@ TEST_F(CliInput, OptionsAreChecked) {
   expect_failure({"nosuch", "--help"}, 2, "nosuch: is no command");
   expect_failure({"measure", "--runs", "1", "true", "--foo"}, 2, "not expected: --foo (");
   for (const char* list : {"8,", ",8", "8,,9", ","}) {
-    expect_failure({"bench", "model", "--batch", list}, 2, fmt::format("--batch {}: has an empty element", list));
+    expect_failure({"bench", "model", "--batch", list}, 2, "--batch: has an empty element");
     expect_failure({"bench", "model", fmt::format("--bs={}", list)}, 2, "has an empty element");
-    expect_failure({"memory", "--emulated", list}, 2, "has an empty element");
+    expect_failure({"memory", "--emulated", list}, 2, "model: has an empty element");
+    expect_failure({"dump", list, "--tokens", "tokens.json", "--out", "o"}, 2, fmt::format("{}: is no path", list));
   }
 }
 
 TEST_F(CliInput, WordsInBracketsAreWordsLikeOthers) {
-  const Outcome measured =
-      run({"measure", "--runs", "1", "--", "sh", "-c", "echo \"got:$1:$2\"", "sh", "[a,b]", "\x01[]"});
+  const std::vector<std::string> odd = {"[a,b]", "--x=[a,,b]", "--runs=[1]", "[]", ",", "a,,b,", "\x02", "\x02\x02[a]"};
+  std::vector<std::string> words = {"measure", "--runs", "1", "--", "printf", "<%s>\n"};
+  words.insert(words.end(), odd.begin(), odd.end());
+  const Outcome measured = run(words);
   EXPECT_EQ(measured.exit_code, 0) << measured.err;
-  EXPECT_NE(measured.err.find("got:[a,b]:\x01[]\n"), std::string::npos) << measured.err;
+  for (const std::string& word : odd)
+    EXPECT_NE(measured.err.find("<" + word + ">\n"), std::string::npos) << word << measured.err;
   EXPECT_EQ(run({"compare", "--interleave", "[ 1 = 1 ]", "[ 2 = 2 ]", "--rounds", "1"}).exit_code, 0);
   fs::create_directory(folder_.path() / "[a,b]");
   fs::copy(model_, folder_.path() / "[a,b]" / "[c]", fs::copy_options::recursive);

@@ -59,15 +59,14 @@ def _result_of(ended: Ended) -> Result | None:
     return result
 
 
-def _judged(ended: Ended, has_json: bool) -> Result:
-    """The result, or the exception that the exit code means. has_json: it was asked to write some."""
+def _judged(ended: Ended) -> Result:
+    """The result, or the exception that the exit code means."""
     result = _result_of(ended)
     check_ended(ended, result)
-    has_data = result is not None and isinstance(result.data, dict) and bool(result.data)
     if ended.exit_code == _UNSAVED:
         warnings.warn(ended.message, UnsavedWarning, stacklevel=4)
-    if result is None and ended.out or has_json and not has_data:
-        raise DefectError("what the program wrote is no JSON" if ended.out else "the program wrote no JSON")
+    if result is None and ended.out:
+        raise DefectError("what the program wrote is no JSON")
     return result if result is not None else Result(b"", ended.exit_code, ended.words)
 
 
@@ -101,13 +100,12 @@ def run(
         raise UserError(f"progress: {progress!r} is no function, True or None")
     text = _bytes_of(stdin)
     given = command_words([command, *words], options)
-    has_json = _writes_json(command, given)
-    if has_json:
+    if _writes_json(command, given):
         given.append("--json=-")
     other = command_words(() if behind is None else behind, {})
     if other:
         given += ["--", *other]
-    return _judged(run_program(given, callback, text), has_json)
+    return _judged(run_program(given, callback, text))
 
 
 def _bytes_of(stdin: Any) -> bytes:

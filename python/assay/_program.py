@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import json
 import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+import termios
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 1 << 16
 _LOOK_S = 0.1
-"""Between two looks at whether it has ended: the end of its pipes tells that at once, where nobody else holds them."""
+"""Between two looks at whether it has ended, on systems that do not tell."""
 _GRACE_S = 10
 """Of a program that is ended: what it measures has 2 s of its own."""
 
@@ -98,7 +101,10 @@ class _Listener:
     def __init__(self, callback: ProgressCallback | None):
         self.callback = callback
         self.rest = b""
-        self.read_end, self.write_end = os.pipe()
+        try:
+            self.read_end, self.write_end = os.pipe()
+        except OSError as fault:
+            raise MachineError(f"a pipe for progress: {fault.strerror}") from fault
 
     def environment(self) -> dict[str, str]:
         inode = os.fstat(self.write_end).st_ino
@@ -112,14 +118,10 @@ class _Listener:
                 self.callback(told)
 
 
-def run_program(words: Sequence[str], callback: ProgressCallback | None = None, stdin: bytes = b"") -> Ended:
-    """Runs it to its end. The program has a process group of its own: a Ctrl-C here, whoever else got it, is passed on
-    once, ends its work in good order, and what it then writes is read as usual; a second Ctrl-C ends it at once. An
-    exception of the callback ends it, too, and is raised. Where this process is killed, the program ends by itself."""
+def _start(words: Sequence[str], listener: _Listener, stdin: bytes) -> subprocess.Popen[bytes]:
     program = str(find_program())
-    listener = _Listener(callback)
     try:
-        child = subprocess.Popen(
+        return subprocess.Popen(
             [program, *words],
             stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -129,16 +131,41 @@ def run_program(words: Sequence[str], callback: ProgressCallback | None = None, 
             start_new_session=True,
         )
     except OSError as fault:
-        os.close(listener.read_end)
         kind = UserError if fault.errno == errno.E2BIG else MachineError
         raise kind(f"{program}: cannot be run with {len(words)} words: {fault.strerror}") from fault
-    except BaseException:
-        os.close(listener.read_end)
-        raise
+
+
+def run_program(words: Sequence[str], callback: ProgressCallback | None = None, stdin: bytes = b"") -> Ended:
+    """Runs it to its end. The program has a process group of its own: a Ctrl-C here, whoever else got it, is passed on
+    once, ends its work in good order, and what it then writes is read as usual; a second Ctrl-C ends it at once. An
+    exception of the callback ends it, too, and is raised. Where this process is killed, the program ends by itself."""
+    with contextlib.ExitStack() as opened:
+        listener = _Listener(callback)
+        told = opened.enter_context(open(listener.read_end, "rb", buffering=0))
+        try:
+            child = _start(words, listener, stdin)
+        finally:
+            os.close(listener.write_end)
+        opened.enter_context(child)
+        try:
+            return _attend(child, list(words), listener, told, stdin)
+        except BaseException:
+            _end(child)
+            raise
+
+
+@contextlib.contextmanager
+def _end_of(child: subprocess.Popen[bytes]) -> Iterator[int | None]:
+    """A descriptor that tells of its end; None where the system has none."""
+    try:
+        descriptor = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):
+        yield None
+        return
+    try:
+        yield descriptor
     finally:
-        os.close(listener.write_end)
-    with child, open(listener.read_end, "rb", buffering=0) as told:
-        return _attend(child, list(words), listener, told, stdin)
+        os.close(descriptor)
 
 
 def _attend(child: subprocess.Popen[bytes], words: list[str], listener: _Listener, told: IO[bytes], stdin: bytes) -> Ended:
@@ -147,29 +174,35 @@ def _attend(child: subprocess.Popen[bytes], words: list[str], listener: _Listene
     assert child.stdout is not None and child.stderr is not None
     takers = {child.stdout: out.append, child.stderr: err.append, told: listener.take}
     interrupts = 0
-    with selectors.DefaultSelector() as open_pipes:
+    with selectors.DefaultSelector() as open_pipes, _end_of(child) as end:
         for stream, take in takers.items():
             open_pipes.register(stream, selectors.EVENT_READ, take)
         if stdin:
             assert child.stdin is not None
             os.set_blocking(child.stdin.fileno(), False)
             open_pipes.register(child.stdin, selectors.EVENT_WRITE)
-        while child.poll() is None:
+        if end is not None:
+            open_pipes.register(end, selectors.EVENT_READ)
+        while True:
             try:
-                if {child.stdout, child.stderr} & {key.fileobj for key in open_pipes.get_map().values()}:
-                    stdin = _pass_on(child, open_pipes, stdin)
-                else:
-                    child.wait()
+                if child.poll() is not None:
+                    break
+                stdin = _pass_on(child, open_pipes, stdin, None if end is not None else _LOOK_S)
             except KeyboardInterrupt:
                 interrupts += 1
                 child.send_signal(signal.SIGINT if interrupts == 1 else signal.SIGKILL)
-            except BaseException:
-                _end(child)
-                raise
         for key in list(open_pipes.get_map().values()):
-            if key.events == selectors.EVENT_READ:
+            if key.data is not None:
                 _read_rest(key.fd, key.data)
     return Ended(words, child.returncode, b"".join(out), b"".join(err).decode("utf-8", "replace"), interrupts > 0)
+
+
+def _read_rest(pipe: int, take: Callable[[bytes], None]) -> None:
+    """What is there now. What the program started may live on, hold its pipes open and write there: nobody waits for
+    that."""
+    waiting = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+    if waiting:
+        take(os.read(pipe, waiting))
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -185,26 +218,24 @@ def _end(child: subprocess.Popen[bytes]) -> None:
             child.kill()
 
 
-def _read_rest(pipe: int, take: Callable[[bytes], None]) -> None:
-    """What is there. What the program started may live on and hold its pipes open: nobody waits for their end."""
-    os.set_blocking(pipe, False)
-    with contextlib.suppress(BlockingIOError):
-        while piece := os.read(pipe, _READ_BYTES):
-            take(piece)
-
-
-def _pass_on(child: subprocess.Popen[bytes], open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:
-    """Waits a little for something to read or to write, and does it; what is left to write."""
-    for key, _ in open_pipes.select(_LOOK_S):
+def _pass_on(
+    child: subprocess.Popen[bytes], open_pipes: selectors.BaseSelector, stdin: bytes, most_s: float | None
+) -> bytes:
+    """Waits for something to read or to write, and does it; what is left to write."""
+    for key, _ in open_pipes.select(most_s):
         if key.fileobj is child.stdin:
             stdin = _feed(child, open_pipes, stdin)
-            continue
-        piece = os.read(key.fd, _READ_BYTES)
-        if piece:
-            key.data(piece)
-        else:
-            open_pipes.unregister(key.fileobj)
+        elif key.data is not None:
+            _take_piece(open_pipes, key)
     return stdin
+
+
+def _take_piece(open_pipes: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+    piece = os.read(key.fd, _READ_BYTES)
+    if piece:
+        key.data(piece)
+    else:
+        open_pipes.unregister(key.fileobj)
 
 
 def _feed(child: subprocess.Popen[bytes], open_pipes: selectors.BaseSelector, stdin: bytes) -> bytes:

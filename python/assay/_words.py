@@ -11,14 +11,15 @@ from assay.errors import UserError
 
 
 def word_of(value: Any) -> str:
-    """One value; `torch.bfloat16` as `bfloat16`, an array without dimensions as its number, bytes as a path has them."""
+    """One value; `torch.bfloat16` as `bfloat16`, an array without dimensions as its number, bytes as a path has them.
+    Raises UserError for what holds several."""
     if isinstance(value, enum.Enum):
         value = value.value
     if isinstance(value, (os.PathLike, bytes)):
         return os.fsdecode(value)
-    if isinstance(value, (list, tuple, set, dict, bytearray, range)):
+    if _items(value) is not None:
         raise UserError(f"{value!r}: is no word of a command line")
-    if hasattr(value, "__iter__") and hasattr(value, "item") and _items(value) is None:
+    if hasattr(value, "__iter__") and hasattr(value, "item"):
         value = value.item()
     return str(value).removeprefix("torch.")
 
@@ -28,9 +29,10 @@ def _items(value: Any) -> list[Any] | None:
     if isinstance(value, (str, bytes, os.PathLike)):
         return None
     try:
-        return list(value)
+        items = iter(value)
     except TypeError:
         return None
+    return list(items)
 
 
 def _words_of(name: str, values: Iterable[Any]) -> list[str]:

@@ -85,8 +85,8 @@ class Result:
         """A file that --json or `save` wrote. Raises UserError where it holds anything else."""
         result = cls(Path(file).read_bytes())
         result._file = Path(file)
-        if not isinstance(result.data, dict) or "schema" not in result.data:
-            raise result._fault("is nothing that --json writes")
+        if not result.data:
+            raise result._fault("is no JSON")
         return result
 
     def _fault(self, what: str) -> AssayError:

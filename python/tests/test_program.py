@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -18,7 +19,7 @@ QUICK = {"seq": 8, "rounds": 2, "processes": 1, "quality": "none"}
 
 
 PYTHON = str(ROOT / "python")
-LONG = f"90.0{os.getpid()}"
+LONG = f"90.0{os.getpid():010}"
 LONG_LINE = f"sleep {LONG}; true"
 
 
@@ -123,6 +124,37 @@ class Program(unittest.TestCase):
                 process.wait()
                 wait_until(lambda: not running_with(LONG))
 
+    def test_whoever_stops_listening_ends_it(self):
+        listens, tells = os.pipe()
+        started = []
+
+        def start():
+            words = [REAL_PROGRAM, "measure", "--runs", "9", "--store", "none", "--quiet", "--", "sh", "-c", LONG_LINE]
+            told = {"ASSAY_PROGRESS_FD": str(tells), "ASSAY_PROGRESS_INODE": str(os.fstat(tells).st_ino)}
+            nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            started.append(subprocess.Popen(words, env=os.environ | told, pass_fds=[tells], **nowhere))
+
+        thread = threading.Thread(target=start)
+        thread.start()
+        thread.join()
+        os.close(tells)
+        wait_until(sleeps)
+        self.assertIsNone(started[0].poll(), "which thread began it does not matter")
+        os.close(listens)
+        self.assertEqual(started[0].wait(30), 130)
+        wait_until(lambda: not running_with(LONG))
+
+    def test_text_and_lists_are_results_too(self):
+        self.assertIn("rule", str(assay.findings().data))
+        self.assertIn("distil", assay.study(list=True).text)
+
+    def test_what_it_generated_is_loaded_as_it_was(self):
+        file = self.folder / "text.json"
+        (self.folder / "ids.json").write_text('{"input_ids": [[1, 2, 3]]}')
+        told = assay.generate(MODEL, tokens=self.folder / "ids.json", new=2)
+        told.save(file)
+        self.assertEqual(assay.Result.load(file).data, told.data)
+
     def test_an_exception_of_progress_ends_what_is_measured(self):
         def refuse(_):
             wait_until(sleeps)
@@ -130,7 +162,7 @@ class Program(unittest.TestCase):
 
         with self.assertRaisesRegex(LookupError, "enough"):
             assay.measure_program(["sh", "-c", LONG_LINE], runs=9, quiet=True, progress=refuse)
-        self.assertEqual(running_with(LONG), [])
+        wait_until(lambda: not running_with(LONG))
 
     def test_ctrl_c_gives_what_there_is(self):
         # A background job of a shell has it ignored, and would measure for ever.

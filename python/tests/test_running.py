@@ -34,9 +34,6 @@ class Endings(WithFakeProgram):
     def test_text_that_is_no_json_is_a_defect(self):
         with self.assertRaises(assay.DefectError):
             assay.bench("garbage")
-        for wrong in ("mute", "prose", "empty"):
-            with self.assertRaisesRegex(assay.DefectError, "no JSON"):
-                assay.bench(wrong)
         with self.assertRaises(assay.DefectError):
             assay.bench("code", 5)
         self.assertIn("--json FILE", assay.bench("--help").text)
@@ -73,7 +70,7 @@ class Endings(WithFakeProgram):
             (lambda: assay.run(None), "None: is no command"),
             (lambda: assay.run("mem\0ory"), "zero byte"),
             (lambda: assay.bench(progress="loud"), "progress: 'loud'"),
-            (lambda: assay.bench(["m"] * 3_000_000), "3000002 words"),
+            (lambda: assay.bench("m" * 200_000), "cannot be run with 3 words"),
             (lambda: assay.run("bench", stdin=5), "stdin: 5 is neither"),
             (lambda: assay.run("bench", stdin="\ud800"), "stdin: .*surrogates"),
         ]:

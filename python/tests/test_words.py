@@ -68,9 +68,18 @@ class Words(unittest.TestCase):
             self.assertEqual(command_words(word, {}), ["gpt2"])
 
     def test_what_is_nested_is_refused(self):
-        for words, options in [([[["gpt2"]]], {}), ([], {"seq": [[8, 9], [10]]}), ([], {"with_": {"norm": ["f16"]}})]:
-            with self.assertRaisesRegex(UserError, r"\[.*\]: is no word"):
+        for words, options in [
+            ([[["gpt2"]]], {}),
+            ([], {"seq": [[8, 9], [10]]}),
+            ([], {"seq": [iter([8])]}),
+            ([], {"with_": {"norm": ["f16"]}}),
+        ]:
+            with self.assertRaisesRegex(UserError, "is no word"):
                 command_words(words, options)
+
+    def test_what_fails_while_it_is_read_says_so_itself(self):
+        with self.assertRaises(TypeError):
+            command_words([], {"seq": (int(one) for one in [None])})
 
     def test_what_no_word_can_hold_is_refused(self):
         for word, fault in [("gpt2\0", "zero byte"), ("gpt2\ud800", "characters")]:

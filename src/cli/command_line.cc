@@ -1,6 +1,5 @@
 #include "cli/command_line.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string_view>
@@ -12,20 +11,23 @@
 namespace assay {
 namespace {
 
-/// Before a word that stands in brackets. A word that begins with it has one more.
-constexpr char mark = '\x01';
+/// Keeps the parser from what it would do with a word, and goes again in without_marks(). One that a word has by itself
+/// is doubled.
+constexpr char mark = '\x02';
+constexpr std::string_view empty_element = "\x02";
 
-std::string with_mark(const std::string& word) {
-  const std::size_t sign = word.starts_with("--") ? word.find('=') : std::string::npos;
-  const std::size_t begin = sign == std::string::npos ? 0 : sign + 1;
-  const std::string_view value = std::string_view(word).substr(begin);
-  const bool is_in_brackets = value.starts_with('[') && value.ends_with(']');
-  if (!is_in_brackets && !value.starts_with(mark)) return word;
-  return word.substr(0, begin) + mark + std::string(value);
-}
-
-std::string without_mark(const std::string& word) {
-  return word.starts_with(mark) ? word.substr(1) : word;
+/// A mark before what stands in brackets, and one in the place of each empty element of a list.
+std::string with_marks(std::string_view value) {
+  std::string marked;
+  if (value.starts_with('[') && value.ends_with(']')) marked += mark;
+  char before = ',';
+  for (const char c : value) {
+    if (c == mark || (c == ',' && before == ',')) marked += mark;
+    marked += c;
+    before = c;
+  }
+  if (value.ends_with(',')) marked += mark;
+  return marked;
 }
 
 /// The option that a word names, with a value behind "=" or without; null: none of the command's.
@@ -53,32 +55,14 @@ void check_next_words(const CLI::App& command, const std::vector<std::string>& w
   }
 }
 
-bool has_empty_element(std::string_view list) {
-  return list.starts_with(',') || list.ends_with(',') || list.find(",,") != std::string_view::npos;
-}
-
-/// That takes words without an option; null: none does that takes a list.
-const CLI::Option* positional_list(const CLI::App& command) {
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional() && option->get_delimiter() == ',') return option;
-  }
-  return nullptr;
-}
-
-void check_lists(const CLI::App& command, const std::vector<std::string>& words) {
-  const CLI::Option* const positional = positional_list(command);
-  const CLI::Option* option = positional;  // That takes the next word.
-  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
-    const CLI::Option* named = option_of(command, words[i]);
-    const std::size_t sign = words[i].find('=');
-    const bool names_alone = named != nullptr && sign == std::string::npos;
-    if (named != nullptr) option = named;
-    const std::string list = named == nullptr ? words[i] : names_alone ? "" : words[i].substr(sign + 1);
-    if (option != nullptr && option->get_delimiter() == ',' && has_empty_element(list))
-      fail_user("{} {}: has an empty element", option->get_name(), list);
-    const bool takes_more =
-        option != nullptr && (option->get_allow_extra_args() || (names_alone && option->get_expected_max() > 0));
-    if (!takes_more) option = positional;
+/// Values behind "=" too, but not in the words of another program.
+void mark_words(const CLI::App& command, std::vector<std::string>& words) {
+  bool is_ours = true;
+  for (std::string& word : words) {
+    is_ours = is_ours && word != "--";
+    const bool has_value = is_ours && option_of(command, word) != nullptr && word.find('=') != std::string::npos;
+    const std::size_t begin = has_value ? word.find('=') + 1 : 0;
+    word = word.substr(0, begin) + with_marks(std::string_view(word).substr(begin));
   }
 }
 
@@ -87,7 +71,7 @@ void check_not_empty(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     const bool is_of_another = option->get_name() == "command";  // The words of a program that is measured.
     if (is_of_another || option->get_expected_min() == 0) continue;
-    for (const std::string& word : words_of(*option)) {
+    for (const std::string& word : option->results()) {
       if (word.empty()) fail_user("{}: its value is empty", option->get_name());
     }
   }
@@ -101,7 +85,7 @@ void check_whole_numbers(const CLI::App& command) {
     const std::string type = option->get_type_name();
     const bool is_unsigned = type.starts_with("UINT");
     if (!is_unsigned && !type.starts_with("INT")) continue;
-    for (const std::string& word : words_of(*option)) {
+    for (const std::string& word : option->results()) {
       const bool is_negative = word.starts_with('-');
       const std::string_view number = std::string_view(word).substr(is_negative || word.starts_with('+') ? 1 : 0);
       if (number.empty() || number.find_first_not_of(digits) != std::string_view::npos) continue;
@@ -121,17 +105,17 @@ std::vector<std::string> words_to_parse(const CLI::App& program, const std::vect
   std::vector<std::string> own = with_own_names(program, words);
   if (const CLI::App* command = find_command(program, own)) {
     check_next_words(*command, own);
-    check_lists(*command, own);
+    mark_words(*command, own);
   } else if (!own.empty() && !own.front().starts_with('-')) {
     fail_user("{}: is no command (assay --help lists what there is)", own.front());
   }
-  std::transform(own.begin(), own.end(), own.begin(), with_mark);
   return own;
 }
 
 void take_words_whole(CLI::App& program) {
   const auto whole = [](std::string& word) {
-    word = without_mark(word);
+    if (word == empty_element) return std::string("has an empty element");
+    word = without_marks(word);
     return std::string();
   };
   for (CLI::App* command : program.get_subcommands([](CLI::App*) { return true; })) {
@@ -139,15 +123,14 @@ void take_words_whole(CLI::App& program) {
   }
 }
 
-std::string without_marks(std::string text) {
-  text.erase(std::remove(text.begin(), text.end(), mark), text.end());
-  return text;
-}
-
-std::vector<std::string> words_of(const CLI::Option& option) {
-  std::vector<std::string> words = option.results();
-  std::transform(words.begin(), words.end(), words.begin(), without_mark);
-  return words;
+std::string without_marks(std::string_view text) {
+  std::string plain;
+  bool is_mark = false;
+  for (const char c : text) {
+    is_mark = c == mark && !is_mark;  // Of two the second stays.
+    if (!is_mark) plain += c;
+  }
+  return plain;
 }
 
 void check_values(const CLI::App& command) {

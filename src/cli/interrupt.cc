@@ -38,4 +38,8 @@ const std::atomic<bool>& watch_interrupts() {
   return interrupted;
 }
 
+bool was_interrupted() {
+  return interrupted;
+}
+
 }  // namespace assay

@@ -9,4 +9,7 @@ namespace assay {
 /// longer ends the program.
 const std::atomic<bool>& watch_interrupts();
 
+/// Whether one of them has come since.
+bool was_interrupted();
+
 }  // namespace assay

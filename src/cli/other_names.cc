@@ -206,6 +206,7 @@ void understand_precisions(CLI::App& program) {
 
 std::string why_no_option(const CLI::App& command, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
+    if (word == "--") break;
     const std::string_view option = option_before_value(word);
     for (const OtherName& row : without) {
       if (option == row.other && !has_option(command, option)) return std::string(row.own);

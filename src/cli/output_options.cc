@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/write_file.h"
-#include "cli/command_line.h"
 #include "cli/deliver.h"
 #include "hub/models.h"
 #include "results/store.h"
@@ -50,7 +49,7 @@ std::vector<Named> output_words(const CLI::App& command, bool (*wanted)(const CL
   std::vector<Named> words;
   for (const CLI::Option* option : command.get_options()) {
     if (!wanted(*option)) continue;
-    for (const std::string& word : words_of(*option)) {
+    for (const std::string& word : option->results()) {
       if (!word.empty()) words.push_back({option->get_name(), word});
     }
   }
@@ -141,7 +140,7 @@ void check_training_folder(const CLI::App& command, const std::vector<Named>& ou
                            const std::vector<Named>& inputs) {
   const CLI::Option* folder = command.get_option_no_throw("--out");
   if (folder == nullptr || is_output(*folder) || folder->empty()) return;
-  const fs::path place = real_place(words_of(*folder)[0]);
+  const fs::path place = real_place(folder->results()[0]);
   for (const Named& output : outputs) {
     if (output.path != standard_output_path && real_place(output.path).parent_path() == place)
       fail_user("{} {}: lies in the folder that --out writes; name another file", output.option, output.path.string());

@@ -3,20 +3,22 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/printable.h"
 #include "base/streams.h"
+#include "cli/interrupt.h"
 
 namespace assay {
 namespace {
@@ -109,10 +111,17 @@ void Progress::finish() {
 
 void end_with_listener() {
   if (listener() < 0) return;
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  pollfd pipe{listener(), 0, 0};
-  const bool has_ended_before = ::poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0;
-  if (has_ended_before) std::raise(SIGTERM);
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // The thread takes no signal that is meant to break off a wait.
+  std::thread([] {
+    pollfd pipe{listener(), 0, 0};
+    while (::poll(&pipe, 1, -1) < 0 && errno == EINTR) {
+    }
+    if (!was_interrupted()) ::kill(::getpid(), SIGTERM);
+  }).detach();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace assay

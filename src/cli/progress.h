@@ -37,8 +37,9 @@ class Progress {
   std::vector<std::string> waiting_;
 };
 
-/// Where the program that started this one listens to its progress, nobody is left to end this one when that one is
-/// killed: from now on it gets SIGTERM then (PR_SET_PDEATHSIG), and ends in good order, with what it measures.
+/// From now on this process is ended in good order (SIGTERM, where it is not being ended already), with what it
+/// measures, once nobody holds the reading end of that pipe any more: who listened has ended, whatever the signal, and
+/// nobody else can end this one.
 void end_with_listener();
 
 }  // namespace assay
