@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <set>
 
 #include "base/handle.h"
@@ -145,6 +146,27 @@ TEST_F(CliTrain, BadInputIsOneLine) {
   fails({"--tokens", "tokens.json", "--steps", "1", "--batch", "4"}, "--tokens excludes --batch");
   fails({"--tokens", "tokens.json", "--steps", "1", "--eval", "empty.txt"}, "--eval: goes with --data");
   fails({"--tokens", "tokens.json", "--steps", "1", "--eval-every", "2"}, "--eval-every requires --eval");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--save-every", "2"}, "--save-every requires --out");
+  fails({"--tokens", "tokens.json", "--steps", "1", "--overwrite"}, "--overwrite requires --out");
+  write_text(folder_.path() / "labelled.tsv", "sentence\tlabel\nabc\t1\n");
+  Arguments labelled = on_text({"--steps", "1"});
+  std::replace(labelled.begin(), labelled.end(), std::string("other.txt"), std::string("labelled.tsv"));
+  expect_failure(labelled, 2, "labelled.tsv");
+}
+
+TEST_F(CliTrain, WhatIsReadOrWrittenBesideIsNotReplacedByTheOptimizersState) {
+  const auto fails = [&](const Arguments& more, const std::string& part) {
+    Arguments arguments = {"train", "model", "--tokens", "tokens.json", "--steps", "1", "--optimizer-to"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    expect_failure(arguments, 2, part);
+  };
+  fails({"tokens.json"}, "--optimizer-to tokens.json: would replace what --tokens tokens.json reads");
+  fails({"model/model.safetensors"}, "would replace what model model reads");
+  fails({"y", "--json=y"}, "is also what --");
+  fails({"y", "--merge", "y", "--lora", "2"}, "--merge y: is also what --optimizer-to writes");
+  fails({"x", "--merge", "y", "--lora", "2", "--out", "y"}, "--merge y: is also what --out writes");
+  fails({"run", "--out", "run"}, "--optimizer-to run: lies in the folder that --out writes");
+  fails({"run/optimizer.safetensors", "--out", "run"}, "lies in the folder that --out writes");
 }
 
 TEST_F(CliTrain, AnEarlierTrainingIsReplacedWhereThatIsAskedFor) {
@@ -229,6 +251,45 @@ TEST_F(CliTrain, ScoresChangeNoStepAndAreGoneOnWith) {
   on_text_json({"--steps", "6", "--eval-every", "2", "--out", "four", "--resume"});
   EXPECT_EQ(file("four/training.json"), file("six/training.json"));
   EXPECT_EQ(file("four/best/model.safetensors"), file("six/best/model.safetensors"));
+}
+
+/// As after an interrupt that ended the last score.
+TEST_F(CliTrain, AScoreThatIsDueIsMadeBeforeTheNextStep) {
+  const Json whole = on_text_json({"--steps", "4", "--eval-every", "2", "--out", "four"});
+  on_text_json({"--steps", "4", "--eval-every", "4", "--out", "due"});
+  Json progress = parse_json(file("due/training.json"), "training.json");
+  progress["held_out"] = Json::array();
+  write_text(folder_.path() / "due" / "training.json", progress.dump());
+  fs::remove(folder_.path() / "due" / "manifest.json");
+  fs::remove_all(folder_.path() / "due" / "best");
+  const Json resumed = on_text_json({"--steps", "4", "--eval-every", "4", "--out", "due", "--resume"});
+  ASSERT_EQ(resumed.at("held_out").size(), 1U);
+  EXPECT_EQ(resumed.at("held_out")[0].at("mean_loss"), whole.at("held_out")[1].at("mean_loss"));
+  EXPECT_EQ(parse_json(file("due/best/training.json"), "").at("steps"), 4);
+}
+
+TEST_F(CliTrain, ABestThatIsNoLongerThereIsNotClaimed) {
+  const Arguments rising = {"--eval-every", "3", "--out", "run", "--warmup-steps", "200", "--lr", "4"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.end(), rising.begin(), rising.end());
+    return more;
+  };
+  ASSERT_LT(on_text_json(with({"--steps", "12"})).at("best_step"), 12);
+  std::ofstream(folder_.path() / "run" / "best" / "model.safetensors") << "torn";
+  const Outcome damaged = run(on_text(with({"--steps", "15", "--resume"})));
+  EXPECT_EQ(damaged.exit_code, 0) << damaged.err;
+  EXPECT_NE(damaged.err.find("what is best is found anew"), std::string::npos) << damaged.err;
+  EXPECT_EQ(parse_json(damaged.out, "stdout").at("best_step"), 15);
+  fs::remove_all(folder_.path() / "run" / "best");
+  on_text_json(with({"--steps", "15", "--resume"}));
+  EXPECT_EQ(parse_json(file("run/best/training.json"), "").at("steps"), 15) << "what did best at this step";
+}
+
+TEST_F(CliTrain, AShareOfTheStepsGoesWithTheirNumber) {
+  losses({"--steps", "2", "--out", "longer", "--warmup-share", "0.5"});
+  const Outcome outcome = run(on_tokens({"--steps", "8", "--out", "longer", "--warmup-share", "0.5", "--resume"}));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("was to take 1 steps, now takes 4"), std::string::npos) << outcome.err;
 }
 
 TEST_F(CliTrain, PrecisionsAreComparedOnHeldOutText) {

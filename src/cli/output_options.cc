@@ -24,9 +24,9 @@ constexpr const char* output_type = "FILE";
 
 /// Options that name what is read; so do all words without an option. A word of another option (`--device reference`)
 /// may be some file's name by chance.
-constexpr const char* reading_options[] = {"--data",      "--tokens",    "--eval",    "--store",       "--text-file",
-                                           "--models",    "--decode",    "--recipe",  "--prompt-file", "--config",
-                                           "--calibrate", "--lora-from", "--baseline"};
+constexpr const char* reading_options[] = {"--data",      "--tokens",    "--eval",     "--store",         "--text-file",
+                                           "--models",    "--decode",    "--recipe",   "--prompt-file",   "--config",
+                                           "--calibrate", "--lora-from", "--baseline", "--optimizer-from"};
 
 /// What SQLite keeps beside a database.
 constexpr const char* companions[] = {"", "-wal", "-journal", "-shm"};
@@ -142,7 +142,8 @@ void check_training_folder(const CLI::App& command, const std::vector<Named>& ou
   if (folder == nullptr || is_output(*folder) || folder->empty()) return;
   const fs::path place = real_place(folder->results()[0]);
   for (const Named& output : outputs) {
-    if (output.path != standard_output_path && real_place(output.path).parent_path() == place)
+    const fs::path written = real_place(output.path);
+    if (output.path != standard_output_path && (written == place || written.parent_path() == place))
       fail_user("{} {}: lies in the folder that --out writes; name another file", output.option, output.path.string());
   }
   for (const Named& input : inputs) {

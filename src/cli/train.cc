@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
@@ -48,19 +49,21 @@ void add_adapter_options(CLI::App& command, TrainRequest& request) {
 
 void add_folder_options(CLI::App& command, TrainCommand& options) {
   TrainRequest& request = options.request;
-  command.add_option("--out", request.out, "folder for the model and what is needed to go on");
+  CLI::Option* out = command.add_option("--out", request.out, "folder for the model and what is needed to go on");
   command.add_option("--save-every", request.save_every, "steps between two saves (default: at the end)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+      ->needs(out);
   CLI::Option* resume = command.add_flag_callback(
       "--resume", [&request] { request.earlier = Earlier::resumed; }, "go on with the training in --out");
   command
       .add_flag_callback(
           "--overwrite", [&request] { request.earlier = Earlier::overwritten; }, "replace an earlier training in --out")
-      ->excludes(resume);
+      ->excludes(resume)
+      ->needs(out);
   command.add_option("--optimizer-from", request.optimizer_from,
                      "start with PyTorch's optimizer state (docs/training.md)");
-  command.add_option("--optimizer-to", request.optimizer_to,
-                     "write the optimizer's state as PyTorch has it, at the end");
+  add_output_file(command, "--optimizer-to", request.optimizer_to,
+                  "write the optimizer's state as PyTorch has it, at the end");
   add_output_options(command, options.outputs, JsonOption::either);
 }
 
@@ -136,7 +139,7 @@ void hand_over(const TrainReport& report, const TrainCommand& options, const Lin
 }
 
 int exit_code(const TrainReport& report) {
-  const bool whole = static_cast<std::int64_t>(report.losses.size()) == report.total;
+  const bool whole = static_cast<std::int64_t>(report.losses.size()) == report.total && !report.lacks_score;
   return static_cast<int>(whole ? ExitCode::ok : ExitCode::interrupted);
 }
 

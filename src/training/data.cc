@@ -132,6 +132,7 @@ TokenisedSet tokenise(const LabelledSet& set, const Tokenizer& tokenizer, Limits
       const std::int32_t last = ids.back();
       ids.resize(static_cast<std::size_t>(limits.context));
       ids.back() = last;
+      ++result.cut;
     }
     result.ids.push_back(std::move(ids));
   }
@@ -147,6 +148,7 @@ TrainingData labelled_batches(TokenisedSet set, std::int64_t batch, std::int64_t
   TrainingData data;
   const auto count = static_cast<std::int64_t>(set.ids.size());
   data.words = fmt::format("{} sentences in batches of {}", format_count(count), batch);
+  if (set.cut > 0) data.words += fmt::format(", {} of them cut to {} tokens", format_count(set.cut), context);
   data.steps_an_epoch = (count + batch - 1) / batch;
   data.token_types = set.types.empty() ? TokenTypes::zero : TokenTypes::given;
   const auto shared = std::make_shared<const TokenisedSet>(std::move(set));

@@ -34,6 +34,7 @@ struct TokenisedSet {
   std::vector<std::vector<std::int32_t>> ids;
   std::vector<std::vector<std::int32_t>> types = {};  ///< Token types of pairs; empty: all are 0.
   std::vector<std::int32_t> labels;
+  std::int64_t cut = 0;  ///< How many were longer than the context.
 };
 /// At most `context` ids a sentence, its last ([SEP]) kept. Throws a user error naming `file` and the line for a label
 /// outside [0, classes), for a pair that is longer, and for a set without sentences.

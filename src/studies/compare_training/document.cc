@@ -33,8 +33,10 @@ std::string failing_words(const PrecisionCurves& one, const PrecisionCurves& fir
   if (curve.first_nonfinite && curve.skipped == 0)
     return fmt::format("{} fails: in step {} its loss or gradient is not finite.", one.name(), *curve.first_nonfinite);
   if (!one.final_loss) return fmt::format("{} fails: losses of its last steps are not finite.", one.name());
-  const std::string other =
-      first.final_loss ? fmt::format(", where {}'s goes to {}", first.name(), loss_words(*first.final_loss)) : "";
+  if (curve.loss.size() < 2) return fmt::format("{} has a single loss, which shows no fall.", one.name());
+  const std::string other = &one != &first && first.final_loss
+                                ? fmt::format(", where {}'s goes to {}", first.name(), loss_words(*first.final_loss))
+                                : "";
   return fmt::format("{} fails: its loss goes from {} to {}, {} at most{}.", one.name(), loss_words(curve.loss.front()),
                      loss_words(*one.final_loss), loss_words(most(curve.loss)), other);
 }

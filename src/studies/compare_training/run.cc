@@ -326,8 +326,10 @@ TrainingComparison compare_training(const CompareTrainingRequest& request, const
       train_once(trainings, seed, curves, comparison);
   }
   const auto trained = [](const PrecisionCurves& one) { return !one.curves.empty(); };
-  if (std::ranges::none_of(comparison.precisions, trained))
-    fail_lacking("{}: nothing was trained: {}", comparison.model, comparison.precisions.front().failure);
+  const bool has_none = std::ranges::none_of(comparison.precisions, trained);
+  if (has_none && is_set(callbacks.interrupted))
+    throw Error(ExitCode::interrupted, fmt::format("{}: interrupted before anything was trained", comparison.model));
+  if (has_none) fail_lacking("{}: nothing was trained: {}", comparison.model, comparison.precisions.front().failure);
   add_summary(comparison, request.target_loss);
   return comparison;
 }

@@ -75,6 +75,7 @@ TrainingData from_sentences(const TrainRequest& request, const Model& model) {
 
 /// Windows as long as those that are trained on, one behind the other: every id but the first of each is scored.
 QualitySet text_to_score(const TrainRequest& request, const Model& model) {
+  if (holds_labelled(request.eval)) check_classifies(model, request.eval.string());
   const std::vector<std::int32_t> ids = text_ids(request.eval, request.reading, model);
   QualitySet set = windows(ids, {.window = request.seq, .batch = request.batch});
   if (set.batches.empty()) fail_user("{}: holds nothing to score", request.eval.string());

@@ -13,6 +13,7 @@
 #include "base/paths.h"
 #include "base/threads.h"
 #include "base/units.h"
+#include "base/write_file.h"
 #include "model/fresh_head.h"
 #include "processes/thread_ranks.h"
 #include "quality/compare.h"
@@ -52,12 +53,21 @@ std::int64_t real_tokens(const TrainingBatch& batch) {
   return std::accumulate(batch.attention_mask.begin(), batch.attention_mask.end(), std::int64_t{0});
 }
 
+/// It is written behind everything else.
+void check_merge_place(const TrainRequest& request) {
+  check_new_path(request.merge, Existing::refused);
+  for (const auto& [option, path] : {std::pair("--out", request.out), {"--optimizer-to", request.optimizer_to}}) {
+    if (!path.empty() && is_same_file(request.merge, path))
+      fail_user("--merge {}: is also what {} writes", request.merge.string(), option);
+  }
+}
+
 void check_adapters(const TrainRequest& request) {
   const bool has_adapters = request.lora || !request.lora_from.empty();
   if (!request.base.empty()) find_precision(request.base);
   if (!request.merge.empty() && !has_adapters)
     fail_user("--merge: there is nothing to add without --lora or --lora-from");
-  if (!request.merge.empty()) check_new_path(request.merge, Existing::refused);
+  if (!request.merge.empty()) check_merge_place(request);
   if (!request.optimizer_from.empty() && request.earlier == Earlier::resumed)
     fail_user("--optimizer-from: --resume goes on with the optimizer's state that stands in {}", request.out.string());
 }
@@ -91,6 +101,7 @@ class TrainingRun {
       take_up();
       take_optimizer();
     });
+    agreed(group_, [this] { check_best(); });  // Behind all that rank 0 does in the folder.
     if (report_.saved) keep_best();
     start_s_ = now_s();
     try {
@@ -108,14 +119,15 @@ class TrainingRun {
 
  private:
   void run_steps() {
+    if (is_score_due() && !has_score()) evaluate_now();
     while (progress_.steps < report_.total && !interrupted() && step()) {
-      if (is_evaluated()) evaluate_now();
+      if (is_score_due()) evaluate_now();
       if (request_.save_every > 0 && progress_.steps % request_.save_every == 0) save();
     }
     save();
     if (group_.rank() > 0) return;
     if (!request_.optimizer_to.empty()) export_optimizer(request_.optimizer_to, model_, trainer_);
-    if (request_.merge.empty() || progress_.steps < report_.total) return;
+    if (request_.merge.empty() || progress_.steps < report_.total || report_.lacks_score) return;
     write_merged(with_merged_lora(trained_model()), request_.merge, facts_);
     say(fmt::format("{}: the model with its adapters added", request_.merge.string()));
   }
@@ -192,16 +204,44 @@ class TrainingRun {
     if (is_there(best_folder())) const TrainingFolder held(best_folder(), notes);
   }
 
+  /// A best/ that is not what the scores tell of: it was removed or damaged, or the disk was full. What did best at
+  /// this step is written anew in any case.
+  void check_best() {
+    const std::optional<HeldOut> best = best_held_out();
+    if (!is_kept() || !best || best->steps == progress_.steps) return;
+    const std::string fault = fault_of_best(best->steps);
+    if (fault.empty()) return;
+    say(fmt::format("{}; what is best is found anew", fault));
+    progress_.held_out.clear();
+  }
+
+  std::string fault_of_best(std::int64_t steps) const {
+    try {
+      const std::optional<Manifest> manifest = read_manifest(best_folder());
+      if (!manifest || manifest->step != steps)
+        return fmt::format("{}: does not hold the checkpoint of step {}, which did best", best_folder().string(),
+                           steps);
+      check_files(*manifest, best_folder(), Missing::refused);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  }
+
   /// With other steps a schedule goes on as if it had always been meant to end there.
   void resume() {
     Json now = progress_.options;
     Json fixed = now;
     fixed.erase("--steps");
+    if (request_.warmup_share > 0) fixed.erase("--warmup-steps");
     std::vector<std::string> notes;
     progress_ = resume_training(out_folder(), model_, trainer_, fixed, notes);
     const Json before = std::exchange(progress_.options, std::move(now));
     take_up_scores();
     for (const std::string& note : notes) say(note);
+    if (before.value("--warmup-steps", Json(0)) != progress_.options.at("--warmup-steps"))
+      say(fmt::format("the warm-up, which was to take {} steps, now takes {}",
+                      before.value("--warmup-steps", Json(0)).dump(), progress_.options.at("--warmup-steps").dump()));
     if (before.contains("--steps") && before.at("--steps") != progress_.options.at("--steps"))
       say(fmt::format("the schedule, which was to end at step {}, now ends at {}", before.at("--steps").dump(),
                       report_.total));
@@ -273,9 +313,13 @@ class TrainingRun {
     return fmt::format("; {} holds the training up to step {}", folder, *report_.saved);
   }
 
-  bool is_evaluated() const {
-    if (!input_.eval) return false;
+  bool is_score_due() const {
+    if (!input_.eval || progress_.steps == 0) return false;
     return progress_.steps == report_.total || progress_.steps % evaluated_every() == 0;
+  }
+
+  bool has_score() const {
+    return std::ranges::any_of(progress_.held_out, [&](const HeldOut& one) { return one.steps == progress_.steps; });
   }
 
   std::int64_t evaluated_every() const {
@@ -289,6 +333,7 @@ class TrainingRun {
   void evaluate_now() {
     end_where_state_diverged();
     const std::optional<QualityRows> rows = held_out_rows();
+    report_.lacks_score = !rows;
     if (!rows) return;
     if (rows->non_finite)
       return say(fmt::format("after step {} there is no score: {}", progress_.steps, words(*rows->non_finite)));
@@ -349,8 +394,12 @@ class TrainingRun {
   /// The training itself is saved first, so that whoever is killed in between finds here what best/ lacks.
   void keep_best() {
     if (!is_kept()) return;
-    report_.best = best_held_out();
-    if (!report_.best || report_.best->steps != progress_.steps) return;
+    const std::optional<HeldOut> best = best_held_out();
+    if (best && best->steps == progress_.steps) save_best();
+    report_.best = best;
+  }
+
+  void save_best() {
     save();
     const auto elsewhere = trainer_.gather_moments();
     agreed(group_, [&] {

@@ -96,6 +96,7 @@ struct TrainReport {
   std::vector<double> gradient_norms;   ///< Of the steps of this run; NaN where the loss was not finite.
   std::vector<EvalScore> scores;        ///< Of this run.
   std::optional<QualityRows> held_out;  ///< Row by row, of the last of them.
+  bool lacks_score = false;             ///< An interrupt ended one; who resumes makes it first.
   std::optional<HeldOut> best;          ///< Whose checkpoint stands in best/.
   std::int64_t skipped = 0;
   StateBytes held;                  ///< Through the whole training.

@@ -188,6 +188,17 @@ void time_step(const TrainCell& cell, Variant& variant) {
   if (!std::isfinite(loss)) ++variant.nonfinite_losses;
 }
 
+/// False where an interrupt ended it between two operations: it is no step then.
+bool time_whole_step(const TrainCell& cell, Variant& variant) {
+  try {
+    time_step(cell, variant);
+    return true;
+  } catch (const StepInterrupted&) {
+    variant.steps.pop_back();
+    return false;
+  }
+}
+
 void give_up(Variant& variant, const Hindrance& hindrance) {
   variant.status = hindrance.status;
   variant.reason = hindrance.reason;
@@ -225,6 +236,7 @@ void prepare_variant(const TrainCell& cell, Variant& variant) {
   const auto hindrance = hindrance_of([&] {
     variant.trainer = std::make_unique<Trainer>(cell.model.config, cell.model.weights, variant.options,
                                                 find_backend(cell.request.device), cell.facts);
+    variant.trainer->end_at(cell.callbacks.interrupted);
     const TrainingBatch batch = random_batch(cell.model, cell.extent, cell.request.model_options.seed);
     variant.parts = split(batch, variant.step.accumulate);
     for (const TrainingBatch& part : variant.parts) variant.trainer->set_batch(part);
@@ -235,14 +247,16 @@ void prepare_variant(const TrainCell& cell, Variant& variant) {
     refuse_what_is_slow(cell, {variant.prepare_ms * 1e-3, 0, "before the first of them ran"}, variant);
 }
 
-/// False where a device refuses memory while it runs: libraries load their code then, and graphs take some.
+/// False where an interrupt ends it, or a device refuses memory while it runs: libraries load their code then, and
+/// graphs take some.
 bool run_step_that_fits(const TrainCell& cell, Variant& variant) {
   if (variant.engine != nullptr) {
     time_peer_step(cell, variant);
     return variant.is_ready();
   }
-  const auto hindrance = hindrance_of([&] { time_step(cell, variant); });
-  if (!hindrance) return true;
+  bool is_whole = true;
+  const auto hindrance = hindrance_of([&] { is_whole = time_whole_step(cell, variant); });
+  if (!hindrance) return is_whole;
   variant.steps.clear();
   give_up(variant, *hindrance);
   return false;
@@ -313,9 +327,10 @@ void train_rounds(const TrainCell& cell, std::vector<Variant*> together) {
     if (leave_out_throttled(cell, together, round)) --round;
   }
   for (Variant* variant : together) {
-    if (variant->trainer != nullptr && !is_set(cell.callbacks.interrupted)) time_on_device(*variant);
-    if (!variant->steps.empty()) refuse_non_finite_loss(*variant);
-    if (is_set(cell.callbacks.interrupted) && variant->status == Status::ok) variant->status = Status::interrupted;
+    const bool is_interrupted = is_set(cell.callbacks.interrupted);  // The loss of its last step may be half computed.
+    if (variant->trainer != nullptr && !is_interrupted) time_on_device(*variant);
+    if (!variant->steps.empty() && !is_interrupted) refuse_non_finite_loss(*variant);
+    if (is_interrupted && variant->status == Status::ok) variant->status = Status::interrupted;
     if (variant->status == Status::interrupted) variant->reason = "interrupted";
   }
 }
