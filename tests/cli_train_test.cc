@@ -148,6 +148,19 @@ TEST_F(CliTrain, BadInputIsOneLine) {
   fails({"--tokens", "tokens.json", "--steps", "1", "--eval-every", "2"}, "--eval-every requires --eval");
   fails({"--tokens", "tokens.json", "--steps", "1", "--save-every", "2"}, "--save-every requires --out");
   fails({"--tokens", "tokens.json", "--steps", "1", "--overwrite"}, "--overwrite requires --out");
+  for (const Arguments& idle : {Arguments{"--optimizer", "sgd", "--beta2", "0.5"},
+                                {"--optimizer", "sgd", "--eps", "1"},
+                                {"--optimizer", "sgd", "--adamw", "cs336"},
+                                {"--min-lr-share", "0.1"},
+                                {"--lora-dropout", "0.1"},
+                                {"--epochs", "2"},
+                                {"--bytes"}}) {
+    Arguments arguments = {"--tokens", "tokens.json", "--steps", "1"};
+    arguments.insert(arguments.end(), idle.begin(), idle.end());
+    fails(arguments, "does nothing where");
+  }
+  write_text(folder_.path() / "unlabelled.json", R"({"input_ids": [[1], [2]]})");
+  fails({"--tokens", "unlabelled.json", "--steps", "1"}, "unlabelled.json: no label counts");
   write_text(folder_.path() / "labelled.tsv", "sentence\tlabel\nabc\t1\n");
   Arguments labelled = on_text({"--steps", "1"});
   std::replace(labelled.begin(), labelled.end(), std::string("other.txt"), std::string("labelled.tsv"));

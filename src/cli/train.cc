@@ -177,7 +177,32 @@ int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group
   return exit_code(report);
 }
 
+/// Whoever asks for what does nothing expects something.
+void refuse_idle_options(const CLI::App& command, const TrainRequest& request) {
+  const OptimizerOptions& optimizer = request.training.optimizer;
+  const bool is_sgd = optimizer.kind == OptimizerKind::sgd;
+  const bool has_adapters = request.lora || !request.lora_from.empty();
+  const struct {
+    const char* option;
+    bool is_idle;
+    const char* why;
+  } rows[] = {
+      {"--beta2", is_sgd, "sgd has one moment"},
+      {"--eps", is_sgd, "sgd divides by nothing"},
+      {"--adamw", is_sgd, "--optimizer is sgd"},
+      {"--min-lr-share", optimizer.schedule.shape == Schedule::Shape::constant, "the schedule is constant"},
+      {"--lora-dropout", !has_adapters, "nothing is trained by --lora or --lora-from"},
+      {"--epochs", request.steps > 0, "--steps says how many"},
+      {"--bytes", !request.tokens.empty(), "--tokens holds ids"},
+  };
+  for (const auto& row : rows) {
+    if (row.is_idle && command.get_option(row.option)->count() > 0)
+      fail_user("{}: does nothing where {}; drop it", row.option, row.why);
+  }
+}
+
 int run_train(const TrainCommand& options, const CLI::App& command) {
+  refuse_idle_options(command, options.request);
   if (options.ranks == 1 && !is_launched()) refuse_rank_options(command);
   return as_rank({"a training", options.request.engine.device, options.ranks}, [&](Group& group) {
     const MachineFacts facts = facts_of_rank(group, options.machine, options.request.engine.device);

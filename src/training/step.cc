@@ -53,7 +53,7 @@ double run_parts(Trainer& trainer, const std::vector<TrainingBatch>& parts, std:
 
 StepResult run_step(Trainer& trainer, const TrainingBatch& batch, std::int64_t step, const StepOptions& options) {
   const std::int64_t counted = counted_labels(batch);
-  if (counted == 0) fail_user("step {}: no label of its batch counts", step);
+  if (counted == 0) fail_user("step {}: no label of its batch counts", step + 1);
   const std::vector<TrainingBatch> parts = own_parts(batch, options);
   const std::uint64_t seed = step_seed(options.seed, step);
   if (options.parts > 1) trainer.clear_gradients();

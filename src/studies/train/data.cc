@@ -16,7 +16,9 @@ namespace {
 TrainingData from_tokens(const TrainRequest& request, const Model& model) {
   const TokenBatch batch = load_token_json(request.tokens);
   check_tokens(model, batch, request.tokens.string());
-  return one_batch(training_batch(model, batch, request.tokens.string()));
+  TrainingBatch made = training_batch(model, batch, request.tokens.string());
+  if (counted_labels(made) == 0) fail_user("{}: no label counts, nothing can be learnt", request.tokens.string());
+  return one_batch(std::move(made));
 }
 
 Tokenizer tokenizer_of(const Model& model, const std::string& file) {
