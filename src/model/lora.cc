@@ -218,8 +218,18 @@ class AdapterFolder {
           entry.is_null() || entry == false || ((entry.is_object() || entry.is_array()) && entry.empty());
       if (!is_off) fail(fmt::format("{} is not built", key));
     }
+    refuse_changed_base(json.value("init_lora_weights", Json()));
     if (json.value("bias", "none") != "none") fail("trained biases are not built (bias is to be none)");
     return json;
+  }
+
+  /// Where PEFT takes the adapters' first values out of the model's own weights it does so again as it loads them.
+  void refuse_changed_base(const Json& begin) const {
+    if (!begin.is_string()) return;
+    const std::string word = begin.get<std::string>();
+    for (const char* way : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
+      if (word.starts_with(way)) fail(fmt::format("init_lora_weights {} is not built", printable(word, 40)));
+    }
   }
 
   /// Of the module, by the first pattern that it ends with; PEFT takes the pattern as an expression, of which plain

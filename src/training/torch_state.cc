@@ -1,9 +1,11 @@
 #include "training/torch_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -30,8 +32,9 @@ std::string torch_name(const Model& model, const std::string& parameter) {
 struct MomentName {
   std::string_view state;  ///< Before the parameter's name, in the trainer's state.
   const char* torch;       ///< Behind it, in the file.
+  bool are_squares = false;
 };
-constexpr MomentName of_adamw[] = {{"optimizer.m.", ".exp_avg"}, {"optimizer.v.", ".exp_avg_sq"}};
+constexpr MomentName of_adamw[] = {{"optimizer.m.", ".exp_avg"}, {"optimizer.v.", ".exp_avg_sq", true}};
 constexpr MomentName of_sgd[] = {{"optimizer.m.", ".momentum_buffer"}};
 
 std::span<const MomentName> moment_names(const Trainer& trainer) {
@@ -64,6 +67,14 @@ const StoredTensor& wanted_tensor(const Safetensors& file, const std::string& na
               to_string(shape));
   if (!all_finite(tensor->view())) fail_user("{}: tensor '{}' holds NaN or infinite values", path, name);
   return *tensor;
+}
+
+/// Means of squares.
+void refuse_negative(const StoredTensor& tensor, const Safetensors& file) {
+  const Tensor wide = converted(tensor.view(), DType::f32);
+  const std::span values(wide.as<float>(), static_cast<std::size_t>(wide.count()));
+  if (std::ranges::any_of(values, [](float value) { return value < 0; }))
+    fail_user("{}: tensor '{}' holds values below 0, of squares", file.files.front().path().string(), tensor.name);
 }
 
 std::int64_t steps_in(const Safetensors& file, const std::string& name) {
@@ -128,7 +139,8 @@ std::int64_t import_optimizer(const fs::path& file, const Model& model, Trainer&
     const std::string name = torch_name(model, parameter);
     const StoredOrder order = order_in_training(model, parameter);
     for (const MomentName& one : moment_names(trainer)) {
-      wanted_tensor(read, name + one.torch, stored_shape(shape, order));
+      const StoredTensor& found = wanted_tensor(read, name + one.torch, stored_shape(shape, order));
+      if (one.are_squares) refuse_negative(found, read);
       known.insert(name + one.torch);
     }
     known.insert(name + step_entry);

@@ -119,5 +119,26 @@ TEST_F(TorchState, OfAnotherModelOrWithUnequalStepsIsRefused) {
   }
 }
 
+TEST_F(TorchState, SquaresBelowZeroAreRefused) {
+  TorchTraining training;
+  training.run(0, 1);
+  export_optimizer(file_, training.model, *training.trainer);
+  const Safetensors read = open_safetensors(file_);
+  const std::string square = "transformer.ln_f.bias.exp_avg_sq";
+  Tensor below = converted(read.find(square)->view(), DType::f32);
+  below.as<float>()[1] = -1;
+  std::vector<NamedTensor> tensors;
+  for (const StoredTensor& tensor : read.tensors)
+    tensors.push_back({tensor.name, tensor.name == square ? below.view() : tensor.view()});
+  const fs::path changed = folder_.path() / "below.safetensors";
+  write_safetensors(changed, tensors);
+  try {
+    import_optimizer(changed, training.model, *training.trainer);
+    FAIL() << "a mean of squares is below 0";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find(square), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace assay
