@@ -121,6 +121,7 @@ TEST_F(CliLora, AShapeNeedsNoWeights) {
   EXPECT_GT(weights_of(memory_of({"model", "--set", "layers=7"})), weights_of(one));
   expect_failure({"memory", "model", "--set", "depth=7"}, 2, "--set depth");
   expect_failure({"memory", "model", "--set", "layers"}, 2, "NAME=VALUE");
+  expect_failure({"memory", "model", "--set", "layers=1,heads=2,layers=2"}, 2, "--set: 'layers' stands there twice");
   expect_failure({"memory", "model", "--config", "shape"}, 2, "drop 'model'");
   expect_failure({"memory"}, 2, "--config is needed");
   const Outcome timed = run({"train", "--benchmark", "--config", "shape", "--steps", "1", "--warmup", "0", "--batch",

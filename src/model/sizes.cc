@@ -108,7 +108,10 @@ Sizes parse_sizes(std::string_view list, std::string_view option) {
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos || equals == 0 || equals + 1 == part.size())
       fail_user("{} '{}': NAME=VALUE is wanted, such as d_model=1024,layers=24", option, printable(std::string(list)));
-    sizes.emplace_back(part.substr(0, equals), part.substr(equals + 1));
+    const std::string_view name = part.substr(0, equals);
+    if (std::ranges::any_of(sizes, [&](const auto& before) { return before.first == name; }))
+      fail_user("{}: '{}' stands there twice", option, printable(std::string(name)));
+    sizes.emplace_back(name, part.substr(equals + 1));
     begin = end + 1;
   }
   return sizes;

@@ -407,15 +407,23 @@ void append_cells(MemoryStudy& all, MemoryStudy more) {
   std::move(more.cells.begin(), more.cells.end(), std::back_inserter(all.cells));
 }
 
-const char* what_runs(RunMode mode) {
-  constexpr const char* words[] = {"a forward pass", "a training step with AdamW", "generation through a cache"};
-  return words[static_cast<std::size_t>(mode)];
+/// Optimizers that were asked for stand at their rows.
+const char* what_runs(const MemoryRequest& request) {
+  switch (request.mode) {
+    case RunMode::infer:
+      return "a forward pass";
+    case RunMode::train:
+      return request.step.optimizers.empty() ? "a training step with AdamW" : "a training step";
+    case RunMode::generate:
+      return "generation through a cache";
+  }
+  return "?";
 }
 
 Document document_of(const MemoryStudy& study, const MemoryRequest& request, const MachineFacts& facts) {
   Document document{
       .subject = {.schema = "assay-memory-1",
-                  .title = fmt::format("memory of {}, {}", shown_model_name(study.model), what_runs(study.mode)),
+                  .title = fmt::format("memory of {}, {}", shown_model_name(study.model), what_runs(request)),
                   .facts = memory_facts(study)},
       .machine = machine_json(facts),
       .tables = memory_tables(request, study),
