@@ -164,7 +164,7 @@ TEST_F(CliTrain, BadInputIsOneLine) {
   write_text(folder_.path() / "labelled.tsv", "sentence\tlabel\nabc\t1\n");
   Arguments labelled = on_text({"--steps", "1"});
   std::replace(labelled.begin(), labelled.end(), std::string("other.txt"), std::string("labelled.tsv"));
-  expect_failure(labelled, 2, "labelled.tsv");
+  expect_failure(labelled, 2, "labelled.tsv: labelled sentences need a classifier");
 }
 
 TEST_F(CliTrain, WhatIsReadOrWrittenBesideIsNotReplacedByTheOptimizersState) {
@@ -279,6 +279,7 @@ TEST_F(CliTrain, AScoreThatIsDueIsMadeBeforeTheNextStep) {
   ASSERT_EQ(resumed.at("held_out").size(), 1U);
   EXPECT_EQ(resumed.at("held_out")[0].at("mean_loss"), whole.at("held_out")[1].at("mean_loss"));
   EXPECT_EQ(parse_json(file("due/best/training.json"), "").at("steps"), 4);
+  EXPECT_EQ(parse_json(file("due/training.json"), "").at("held_out").size(), 1U) << "whoever goes on knows it";
 }
 
 TEST_F(CliTrain, ABestThatIsNoLongerThereIsNotClaimed) {

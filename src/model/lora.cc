@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/lower_case.h"
 #include "base/paths.h"
 #include "base/printable.h"
 #include "base/random.h"
@@ -223,10 +224,11 @@ class AdapterFolder {
     return json;
   }
 
-  /// Where PEFT takes the adapters' first values out of the model's own weights it does so again as it loads them.
+  /// Where PEFT takes the adapters' first values out of the model's own weights, it does so again as it loads them
+  /// (its LoraLayer.update_layer).
   void refuse_changed_base(const Json& begin) const {
     if (!begin.is_string()) return;
-    const std::string word = begin.get<std::string>();
+    const std::string word = lower_case(begin.get<std::string>());
     for (const char* way : {"pissa", "olora", "corda", "loftq", "lora_ga"}) {
       if (word.starts_with(way)) fail(fmt::format("init_lora_weights {} is not built", printable(word, 40)));
     }

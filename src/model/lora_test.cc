@@ -96,8 +96,9 @@ TEST(AdapterFolder, WhatIsNotBuiltIsRefusedByName) {
   EXPECT_NE(refusal({{"peft_type", "IA3"}}).find("peft_type"), std::string::npos);
   EXPECT_NE(refusal({{"peft_type", "LORA"}, {"use_dora", true}}).find("use_dora"), std::string::npos);
   EXPECT_NE(refusal({{"peft_type", "LORA"}, {"bias", "all"}}).find("bias"), std::string::npos);
-  for (const char* way : {"pissa", "pissa_niter_4", "olora"})
-    EXPECT_NE(refusal({{"peft_type", "LORA"}, {"init_lora_weights", way}}).find(way), std::string::npos);
+  for (const char* way : {"pissa", "pissa_niter_4", "OLoRA"})
+    EXPECT_NE(refusal({{"peft_type", "LORA"}, {"init_lora_weights", way}}).find("init_lora_weights"),
+              std::string::npos);
   for (const Json& way : {Json(true), Json("gaussian")})
     EXPECT_EQ(refusal({{"peft_type", "LORA"}, {"init_lora_weights", way}}).find("init_lora"), std::string::npos);
   EXPECT_NE(refusal({{"peft_type", "LORA"}, {"r", 4}}).find("adapter_model.safetensors"), std::string::npos);

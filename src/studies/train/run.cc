@@ -196,6 +196,7 @@ class TrainingRun {
     if (!progress_.held_out.empty()) say("--eval: is other data than before; what is best is found anew");
     progress_.held_out.clear();
     progress_.held_out_data = input_.eval_identity;
+    has_unsaved_scores_ = true;
   }
 
   /// Before the first step it is known whether a checkpoint can be written there.
@@ -213,6 +214,7 @@ class TrainingRun {
     if (fault.empty()) return;
     say(fmt::format("{}; what is best is found anew", fault));
     progress_.held_out.clear();
+    has_unsaved_scores_ = true;
   }
 
   std::string fault_of_best(std::int64_t steps) const {
@@ -339,6 +341,7 @@ class TrainingRun {
       return say(fmt::format("after step {} there is no score: {}", progress_.steps, words(*rows->non_finite)));
     const QualityFigures figures = assay::figures(*rows);
     progress_.held_out.push_back({progress_.steps, figures.correct, figures.scored, figures.mean_nll});
+    has_unsaved_scores_ = true;
     tell_score();
     report_.held_out = rows;
     keep_best();
@@ -417,7 +420,7 @@ class TrainingRun {
   }
 
   void save() {
-    if (report_.saved == progress_.steps || progress_.steps == 0) return;
+    if ((report_.saved == progress_.steps && !has_unsaved_scores_) || progress_.steps == 0) return;
     end_where_state_diverged();
     if (!is_kept()) return;
     const auto elsewhere = trainer_.gather_moments();
@@ -428,6 +431,7 @@ class TrainingRun {
       if (request_.earlier == Earlier::overwritten && !report_.saved) remove_training(best_folder());
     });
     report_.saved = progress_.steps;
+    has_unsaved_scores_ = false;
   }
 
   Group& group_;
@@ -445,7 +449,8 @@ class TrainingRun {
   std::int64_t steps_here_ = 0;
   std::int64_t tokens_ = 0;
   double start_s_ = 0;
-  bool stopped_ = false;  ///< Some rank was interrupted in the last step.
+  bool stopped_ = false;             ///< Some rank was interrupted in the last step.
+  bool has_unsaved_scores_ = false;  ///< Others than the folder's training.json has.
 };
 
 void claim(const TrainRequest& request, const TrainCallbacks& callbacks, std::optional<TrainingFolder>& folder) {
