@@ -7,6 +7,8 @@
 #define HWY_TARGET_INCLUDE "kernels/cpu/epilogue.cc"
 #include <hwy/foreach_target.h>
 // clang-format on
+#include <hwy/cache_control.h>
+
 #include "kernels/cpu/vector_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -92,6 +94,18 @@ void finish(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, 
   });
 }
 
+void stream(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, std::int64_t columns) {
+  const SinkRows out = epilogue.y;
+  const auto* sum = reinterpret_cast<const float*>(sums);
+  with_dtype(out.dtype, [&](auto typed) HWY_ATTR {
+    const auto lanes = typed(Streamed{});
+    for (std::int64_t row = 0; row < rows; ++row, sum += panel_width) {
+      for (std::int64_t i = 0; i < columns; i += lane_count()) lanes.put(hn::LoadU(f32_lanes, sum + i), out[row], i);
+    }
+  });
+  hwy::FlushStream();
+}
+
 }  // namespace assay::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -99,9 +113,14 @@ HWY_AFTER_NAMESPACE();
 namespace assay::cpu {
 
 HWY_EXPORT(finish);
+HWY_EXPORT(stream);
 
 Finish choose_finish() {
   return &HWY_DYNAMIC_DISPATCH(finish);
+}
+
+Finish choose_stream() {
+  return &HWY_DYNAMIC_DISPATCH(stream);
 }
 
 }  // namespace assay::cpu

@@ -36,4 +36,9 @@ using Finish = void (*)(const Epilogue& epilogue, const std::byte* sums, std::in
 /// For the instruction set that choose_vector_target has chosen.
 Finish choose_finish();
 
+/// Writes y = sums past the caches, for results that are read long after: a line that is written whole need not be read
+/// first. Of f32 sums, whole panels and an f32 or bf16 y whose rows begin with lines; the rest of the epilogue is not
+/// heeded.
+Finish choose_stream();
+
 }  // namespace assay::cpu

@@ -116,6 +116,78 @@ HWY_INLINE void transpose(const std::byte* from, std::int64_t from_bytes, std::b
   write(Items{__builtin_shufflevector(high01, high23, 2, 3, 6, 7)}, to + 3 * to_bytes);
 }
 
+#if HWY_TARGET <= HWY_AVX3
+/// A line of items: in one register here.
+using Line = std::uint32_t __attribute__((vector_size(64)));
+
+/// 16 rows of a line, from_bytes apart, become 16 rows to_bytes apart. After the second step each quarter b of
+/// quads[4 g + e] has item 4 b + e of rows 4 g to 4 g + 3; the others bring the quarters to their places.
+HWY_INLINE void transpose_line(const std::byte* from, std::int64_t from_bytes, std::byte* to, std::int64_t to_bytes) {
+  Line rows[16];
+  Line pairs[16];
+  Line quads[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) rows[i] = read<Line>(from + i * from_bytes);
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+    pairs[i + 1] =
+        __builtin_shufflevector(rows[i], rows[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 16; i += 2) {
+    const int first = i / 4 * 4 + i % 4 / 2;  // of the pairs that have these items: this one and the next but one
+    quads[i] = __builtin_shufflevector(pairs[first], pairs[first + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13,
+                                       28, 29);
+    quads[i + 1] = __builtin_shufflevector(pairs[first], pairs[first + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27,
+                                           14, 15, 30, 31);
+  }
+#pragma GCC unroll 4
+  for (int e = 0; e < 4; ++e) {
+    const auto lower = [](Line a, Line b) HWY_ATTR {
+      return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    };
+    const auto upper = [](Line a, Line b) HWY_ATTR {
+      return __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+    };
+    const auto even = [](Line a, Line b) HWY_ATTR {
+      return __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+    };
+    const auto odd = [](Line a, Line b) HWY_ATTR {
+      return __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    };
+    const Line low01 = lower(quads[e], quads[4 + e]);
+    const Line low23 = lower(quads[8 + e], quads[12 + e]);
+    const Line high01 = upper(quads[e], quads[4 + e]);
+    const Line high23 = upper(quads[8 + e], quads[12 + e]);
+    write(even(low01, low23), to + e * to_bytes);
+    write(odd(low01, low23), to + (4 + e) * to_bytes);
+    write(even(high01, high23), to + (8 + e) * to_bytes);
+    write(odd(high01, high23), to + (12 + e) * to_bytes);
+  }
+}
+#endif
+
+/// `rows` rows of `columns` items (multiples of 4), from_bytes apart, become `columns` rows to_bytes apart.
+HWY_INLINE void transpose_items(const std::byte* from, std::int64_t from_bytes, std::int64_t rows, std::int64_t columns,
+                                std::byte* to, std::int64_t to_bytes) {
+#if HWY_TARGET <= HWY_AVX3
+  if (rows % items_a_line == 0 && columns % items_a_line == 0) {
+    for (std::int64_t column = 0; column < columns; column += items_a_line) {
+      for (std::int64_t row = 0; row < rows; row += items_a_line)
+        transpose_line(from + row * from_bytes + column * item_bytes, from_bytes,
+                       to + column * to_bytes + row * item_bytes, to_bytes);
+    }
+    return;
+  }
+#endif
+  for (std::int64_t column = 0; column < columns; column += items_together) {
+    for (std::int64_t row = 0; row < rows; row += items_together)
+      transpose(from + row * from_bytes + column * item_bytes, from_bytes, to + column * to_bytes + row * item_bytes,
+                to_bytes);
+  }
+}
+
 HWY_INLINE std::int64_t whole(std::int64_t value, std::int64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -155,11 +227,7 @@ HWY_INLINE void transpose_lines(const ItemRows& rows, std::int64_t width, std::i
     const std::int64_t end = std::min(line + items_a_line, groups);
     for (std::int64_t row = 0; rows.ahead != 0 && row < width; ++row)
       __builtin_prefetch(rows.data + row * rows.stride + line * item_bytes + rows.ahead);
-    for (std::int64_t row = 0; row < width; row += items_together) {
-      for (std::int64_t group = line; group < end; group += items_together)
-        transpose(rows.data + row * rows.stride + group * item_bytes, rows.stride,
-                  to + group * group_bytes + row * item_bytes, group_bytes);
-    }
+    transpose_items(rows.data + line * item_bytes, rows.stride, width, end - line, to + line * group_bytes, group_bytes);
   }
 }
 
@@ -193,35 +261,31 @@ void transpose_panel(const Factor& factor, const Stretch& stretch, const Packed&
   }
 }
 
-/// Four rows of `rows` items (a multiple of 4) become `rows` rows of four items.
-HWY_INLINE void transpose_group(const std::byte* from, std::int64_t from_bytes, std::int64_t rows, std::byte* to,
-                                std::int64_t to_bytes) {
-  for (std::int64_t row = 0; row < rows; row += items_together)
-    transpose(from + row * item_bytes, from_bytes, to + row * to_bytes, to_bytes);
-}
-
 /// Where memory has whole items: all rows and groups are there.
 HWY_INLINE void transpose_rows_in_place(const Factor& factor, const Stretch& stretch, const Packed& packed) {
   const std::byte* const from = factor.data + stretch.k * factor.stride_bytes + stretch.first * item_bytes;
-  for (std::int64_t group = 0; group < stretch.k_count; group += items_together) {
-    for (std::int64_t k = group + rows_ahead; k < std::min(group + rows_ahead + items_together, stretch.k_count); ++k)
+  for (std::int64_t group = 0; group < stretch.k_count; group += items_a_line) {
+    const std::int64_t here = std::min(items_a_line, stretch.k_count - group);
+    for (std::int64_t k = group + here; k < std::min(group + here + items_a_line, stretch.k_count); ++k)
       prefetch(factor, stretch.k + k, stretch.first, stretch.count);
-    transpose_group(from + group * factor.stride_bytes, factor.stride_bytes, stretch.count,
+    transpose_items(from + group * factor.stride_bytes, factor.stride_bytes, here, stretch.count,
                     packed.data + group * item_bytes, packed.row_bytes);
   }
 }
 
 void transpose_rows(const Factor& factor, const Stretch& stretch, const Packed& packed) {
   constexpr std::int64_t line = most_packed_rows * item_bytes + 64;
-  alignas(64) std::byte lines[items_together][line];
+  alignas(64) std::byte lines[items_a_line][line];
   const bool whole_items = bytes_of(factor.dtype) == item_bytes && holds_items(factor, packed);
   const bool whole_blocks = stretch.count % items_together == 0 && stretch.k_count % items_together == 0;
   if (whole_items && whole_blocks && stretch.k_count > 0) return transpose_rows_in_place(factor, stretch, packed);
-  const std::int64_t groups = groups_of(stretch, packed.operand);
-  for (std::int64_t group = 0; group < groups; group += items_together) {
-    for (std::int64_t i = 0; i < items_together; ++i)
+  const std::int64_t groups = whole(groups_of(stretch, packed.operand), items_together);
+  for (std::int64_t group = 0; group < groups; group += items_a_line) {
+    const std::int64_t here = std::min(items_a_line, groups - group);
+    for (std::int64_t i = 0; i < here; ++i)
       fetch_group(factor, stretch, group + i, {lines[i], packed.operand}, whole(stretch.count, items_a_line));
-    transpose_group(lines[0], line, stretch.count, packed.data + group * item_bytes, packed.row_bytes);
+    transpose_items(lines[0], line, here, whole(stretch.count, items_together), packed.data + group * item_bytes,
+                    packed.row_bytes);
   }
 }
 

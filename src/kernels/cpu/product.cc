@@ -21,6 +21,18 @@ bool reads_in_place(const Product& product, const MatmulCode& code) {
   return holds_items && whole_groups && code.packed_width == micro::panel_width && a.stride_bytes % 4096 != 0;
 }
 
+/// Whether the result may go past the caches: whole lines, with nothing added, and more of them than the second cache
+/// keeps until it is read.
+bool streams(const Product& product, const MachineFacts& facts) {
+  const bool is_float = product.y.dtype == DType::f32 || product.y.dtype == DType::bf16;
+  const bool whole_lines = product.columns % micro::panel_width == 0 && product.y.stride_bytes % line_bytes == 0;
+  std::int64_t kept = 0;
+  for (const Cache& cache : facts.caches) {
+    if (cache.level == 2) kept = cache.bytes;
+  }
+  return product.read_late && is_float && whole_lines && product.rows * product.y.stride_bytes > kept;
+}
+
 class PackedProduct final : public Kernel {
  public:
   PackedProduct(const Product& product, const MachineFacts& facts, const MatmulCode& code,
@@ -33,7 +45,8 @@ class PackedProduct final : public Kernel {
         in_place_(reads_in_place(product, code)),
         pack_panels_(choose_pack_panels()),
         pack_rows_(choose_pack_rows()),
-        finish_(choose_finish()) {}
+        finish_(choose_finish()),
+        stream_(streams(product, facts) ? choose_stream() : finish_) {}
 
   std::size_t workspace_bytes() const { return static_cast<std::size_t>(threads_ * thread_bytes()); }
 
@@ -59,6 +72,7 @@ class PackedProduct final : public Kernel {
 
   struct Task {
     const ProductMemory& tensors;
+    Finish finish;
     std::byte* panels;
     std::byte* rows;
     std::byte* sums;
@@ -91,7 +105,9 @@ class PackedProduct final : public Kernel {
     if (cut.first_row >= product_.rows) return;
     const std::int64_t panels = ceil_div(product_.columns, micro::panel_width);
     std::byte* const scratch = tensors.workspace + thread * thread_bytes();
+    const bool begins_line = reinterpret_cast<std::uintptr_t>(tensors.y) % line_bytes == 0;
     const Task task = {.tensors = tensors,
+                       .finish = begins_line ? stream_ : finish_,
                        .panels = scratch,
                        .rows = scratch + cut_.panels * (panel_bytes() + panel_sums_bytes()),
                        .sums = scratch + cut_.panels * panel_bytes(),
@@ -168,7 +184,7 @@ class PackedProduct final : public Kernel {
       block.c = task.sums + panel * panel_sums_bytes() + (one_chunk() ? 0 : row - task.first_row) * sum_row_bytes;
       code_.multiply(block, static_cast<int>(rows));
       const std::int64_t column = (task.first_panel + panel) * micro::panel_width;
-      if (last) finish_(epilogue_at(task.tensors, row, column), block.c, rows, columns_from(column));
+      if (last) task.finish(epilogue_at(task.tensors, row, column), block.c, rows, columns_from(column));
     }
   }
 
@@ -192,6 +208,7 @@ class PackedProduct final : public Kernel {
   PackPanels pack_panels_;
   PackRows pack_rows_;
   Finish finish_;
+  Finish stream_;  ///< The same where y begins with a line.
 };
 
 }  // namespace

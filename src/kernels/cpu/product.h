@@ -39,6 +39,7 @@ struct Product {
   SourceRows onto;
   SinkRows y;
   int threads = 1;
+  bool read_late = false;  ///< y is read when much else has been: where it is large, it is kept out of the caches.
   std::int64_t Product::*counted = nullptr;  ///< The member that Memory::rows replaces; null: none.
 };
 
@@ -55,7 +56,7 @@ struct ProductMemory {
 
 /// A kernel that runs that code for the product. Each thread packs a stretch of b that stays in its second cache (Goto
 /// & van de Geijn 2008). Rows of a pass by it, a few at a time, packed where they do not lie as the loop reads them.
-/// The workspace is about a megabyte a thread, whatever the shapes. `memory` says which tensor is which. Throws
+/// The workspace is one or two megabytes a thread, whatever the shapes. `memory` says which tensor is which. Throws
 /// nothing.
 Prepared prepare_product(const Product& product, const MachineFacts& facts, const MatmulCode& code,
                          ProductMemory (*memory)(const Memory& memory));

@@ -3,6 +3,10 @@
 namespace assay::cpu {
 namespace {
 
+bool multiplies_tiles(const MatmulCode& code) {
+  return code.block_rows > micro::avx2_strip_rows;
+}
+
 /// What packing an item costs, or reading it where it lies, counted in multiply-adds of one vector: most of it is
 /// waiting for memory. Fitted on Zen 4, with others at its caches. Reading against the order of the packed block takes
 /// a transposition. Tiles multiply so fast that everything else counts for more (estimated).
@@ -15,7 +19,7 @@ PackingCost packing_cost(const Product& product, const MatmulCode& code) {
   constexpr double widened = 1.5;  // and transposed, and then packed: estimated
   // Interleaved rows (on Zen 3) are written in pieces of 8 and 16 bytes either way.
   if (code.packed_width < micro::panel_width) return {0.4, product.held ? widened : 0.3};
-  const double scale = code.block_rows > micro::avx2_strip_rows ? 8 : 1;
+  const double scale = multiplies_tiles(code) ? 8 : 1;
   const double narrowed = bytes_of(product.b.dtype) > bytes_of(code.operand) ? 1.0 : 0;
   const double a = product.a.order == Factor::Order::k_strided ? 0.5 : 0.3;
   const double b = product.b.order == Factor::Order::k_contiguous ? 0.8 : 0.5;
@@ -38,18 +42,22 @@ double cost(const Cut& cut, const Product& product, const PackingCost& packing) 
   return (1 + packing_a + packing_b) * std::max(even, whole) * threads / tiles;
 }
 
-/// Equal parts of K: a dozen rows of one and the panel that passes by share the caches.
+/// Equal parts of K: a dozen rows of one and the panel that passes by share the caches. Tiles lose more by loading and
+/// storing sums than by panels that pass by from the second cache.
 std::int64_t chunk_groups(const Product& product, const MatmulCode& code) {
   constexpr std::int64_t most = 768;
+  constexpr std::int64_t most_by_tiles = 512;
   const std::int64_t groups = std::max<std::int64_t>(ceil_div(product.depth, code.group), 1);
-  const std::int64_t fit = std::min(most, code.chunk / code.group);
+  const std::int64_t fit = multiplies_tiles(code) ? most_by_tiles : std::min(most, code.chunk / code.group);
   return round_up(ceil_div(groups, ceil_div(groups, fit)), 16);
 }
 
 /// What packed panels, or sums, may take of the second cache: half of it, but no less than 512 KiB where it has them.
-std::int64_t second_cache_share(const MachineFacts& facts) {
-  constexpr std::int64_t most = 768 * 1024;
+/// Rows that pass by tiles where they lie need more of the rest.
+std::int64_t second_cache_share(const Product& product, const MachineFacts& facts, const MatmulCode& code) {
   constexpr std::int64_t enough = 512 * 1024;
+  const bool passes_rows = multiplies_tiles(code) && product.a.order == Factor::Order::k_contiguous;
+  const std::int64_t most = passes_rows ? enough : 768 * 1024;
   std::int64_t share = most;
   for (const Cache& cache : facts.caches) {
     if (cache.level == 2) share = std::min(most, std::max(cache.bytes / 2, std::min(cache.bytes, enough)));
@@ -68,7 +76,7 @@ std::int64_t strip_rows(const Product& product, const MatmulCode& code) {
 
 Cut choose_cut(const Product& product, const MachineFacts& facts, const MatmulCode& code) {
   constexpr std::int64_t pieces_of_a_tile = 4;
-  const std::int64_t share = second_cache_share(facts);
+  const std::int64_t share = second_cache_share(product, facts, code);
   const PackingCost packing = packing_cost(product, code);
   Cut cut;
   cut.groups = chunk_groups(product, code);

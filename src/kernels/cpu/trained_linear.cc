@@ -76,6 +76,7 @@ Trained weight_gradient(const Call& call) {
                       .onto = {},
                       .y = result(call.out(0)),
                       .threads = call.threads,
+                      .read_late = true,
                       .counted = &Product::depth},
           .memory = [](const Memory& m) -> ProductMemory {
             return {m.in<std::byte>(0), m.in<std::byte>(1), nullptr, nullptr, m.out<std::byte>(0), m.workspace};

@@ -77,9 +77,14 @@ HWY_INLINE W32 rounded_to_bf16(V32 value) {
   return hn::Add(hn::Add(bits, hn::Set(u32_lanes, 0x7fff)), odd);
 }
 
+HWY_INLINE auto upper_halves(W32 bits) {
+  const hn::Rebind<std::uint16_t, F32> half;
+  return hn::TruncateTo(half, hn::ShiftRight<16>(bits));
+}
+
 HWY_INLINE void store_upper_halves(W32 bits, std::byte* data) {
   const hn::Rebind<std::uint16_t, F32> half;
-  hn::StoreU(hn::TruncateTo(half, hn::ShiftRight<16>(bits)), half, reinterpret_cast<std::uint16_t*>(data));
+  hn::StoreU(upper_halves(bits), half, reinterpret_cast<std::uint16_t*>(data));
 }
 
 /// The same of any value; a NaN stays one.
@@ -177,6 +182,16 @@ struct Part {
   /// `other` past the row's end: what a maximum so far keeps there.
   HWY_INLINE V32 beyond(V32 other, V32 value) const {
     return hn::IfThenElse(hn::FirstN(f32_lanes, static_cast<std::size_t>(count)), value, other);
+  }
+};
+
+/// Stores of whole aligned vectors past the caches, of f32 and bf16.
+struct Streamed {
+  HWY_INLINE void put(V32 value, Sink sink, std::int64_t i) const {
+    std::byte* const data = sink.data + i * bytes_of(sink.dtype);
+    if (sink.dtype == DType::f32) return hn::Stream(value, f32_lanes, reinterpret_cast<float*>(data));
+    const hn::Rebind<std::uint16_t, F32> half;
+    hn::Stream(upper_halves(upper_bf16(value)), half, reinterpret_cast<std::uint16_t*>(data));
   }
 };
 
