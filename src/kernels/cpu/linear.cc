@@ -58,6 +58,7 @@ Offer linear_onednn_tiles(const Call& call, const MachineFacts& facts) {
   const LinearCall linear = linear_call(call);
   if (!facts.isa.amx_bf16) return Declined{"no AMX-BF16 here"};
   if (linear.weight != DType::bf16) return Declined{"the weight is not bf16"};
+  if (!linear.constant_weight) return Declined{"products that pack as they run bear other work on the cores better"};
   return onednn_best(linear, facts);
 }
 
