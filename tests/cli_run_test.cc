@@ -176,6 +176,17 @@ TEST_F(CliRun, AnInterruptWhileSamplingKeepsWhatIsMeasured) {
   }
 }
 
+TEST_F(CliRun, AnInterruptedProfileSaysSoAndTellsNothing) {
+  for (const char* mode : {"infer", "train"}) {
+    const Outcome outcome = interrupt_assay(
+        folder_.path(), {"profile", "model", "--mode", mode, "--seq", "8", "--seconds", "60", "--json", "out.json"},
+        "round");
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+    EXPECT_NE(outcome.err.find("profile: interrupted, nothing is told"), std::string::npos) << outcome.err;
+    EXPECT_FALSE(fs::exists(folder_.path() / "out.json"));
+  }
+}
+
 TEST_F(CliRun, AnInterruptWhileScoringKeepsWhatIsMeasured) {
   const fs::path data = folder_.path() / "data";
   fs::create_directory(data);

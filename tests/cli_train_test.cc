@@ -151,6 +151,7 @@ TEST_F(CliTrain, BadInputIsOneLine) {
   for (const Arguments& idle : {Arguments{"--optimizer", "sgd", "--beta2", "0.5"},
                                 {"--optimizer", "sgd", "--eps", "1"},
                                 {"--optimizer", "sgd", "--adamw", "cs336"},
+                                {"--precision", "mixed-bf16", "--stochastic-rounding"},
                                 {"--min-lr-share", "0.1"},
                                 {"--lora-dropout", "0.1"},
                                 {"--epochs", "2"},

@@ -1,7 +1,11 @@
 #include "cli/interrupt.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <mutex>
+
+#include "base/error.h"
 
 namespace assay {
 namespace {
@@ -40,6 +44,10 @@ const std::atomic<bool>& watch_interrupts() {
 
 bool was_interrupted() {
   return interrupted;
+}
+
+void end_if_interrupted(const char* what) {
+  if (was_interrupted()) throw Error(ExitCode::interrupted, fmt::format("{}: interrupted, nothing is told", what));
 }
 
 }  // namespace assay

@@ -12,4 +12,7 @@ const std::atomic<bool>& watch_interrupts();
 /// Whether one of them has come since.
 bool was_interrupted();
 
+/// Throws Error(interrupted) where one has: for work that tells nothing of what is not whole. `what`: that work.
+void end_if_interrupted(const char* what);
+
 }  // namespace assay

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cli/cli.h"
 #include "cli/grid_ranks.h"
+#include "cli/interrupt.h"
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
@@ -40,8 +41,12 @@ GridPart predict_memory(MemoryCommand& options) {
   const MachineFacts facts = facts_for(options.machine, options.request.engine.device);
   Progress progress;
   GridPart part;
-  part.document =
-      memory(options.models, options.request, facts, [&](const std::string& what) { progress.show(what, 0); });
+  watch_interrupts();
+  part.document = memory(options.models, options.request, facts, [&](const std::string& what) {
+    end_if_interrupted("memory");
+    progress.show(what, 0);
+  });
+  end_if_interrupted("memory");
   return part;
 }
 

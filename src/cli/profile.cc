@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/grid_ranks.h"
+#include "cli/interrupt.h"
 #include "cli/output_options.h"
 #include "cli/outputs.h"
 #include "cli/progress.h"
@@ -65,8 +66,11 @@ GridPart measure_profile(ProfileCommand& options) {
   Progress progress;
   progress.show("probing this machine", 0);
   const MachineFacts facts = profiled_machine(options);
-  const std::vector<ProfileStudy> studies =
-      profile_studies(options.grid, facts, [&](const std::string& what) { progress.show(what, 0); });
+  watch_interrupts();
+  const std::vector<ProfileStudy> studies = profile_studies(options.grid, facts, [&](const std::string& what) {
+    end_if_interrupted("profile");
+    progress.show(what, 0);
+  });
   part.document = to_document(studies);
   if (!options.trace.empty()) part.more[trace_key] = trace_json(studies.front()).dump() + "\n";
   return part;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "cli/train_options.h"
 #include "processes/launch.h"
 #include "studies/train/document.h"
+#include "tensor/precision.h"
 
 namespace assay {
 namespace {
@@ -177,6 +179,14 @@ int train_and_tell(const TrainCommand& options, const MachineFacts& facts, Group
   return exit_code(report);
 }
 
+/// Of a recipe it is not asked.
+bool keeps_weights_in_f32(const std::string& precision) {
+  const std::string name = own_precision_name(precision);
+  return std::ranges::any_of(precision_table(), [&](const Precision& row) {
+    return row.name == name && (row.weights == DType::f32 || row.master_weights);
+  });
+}
+
 /// Whoever asks for what does nothing expects something.
 void refuse_idle_options(const CLI::App& command, const TrainRequest& request) {
   const OptimizerOptions& optimizer = request.training.optimizer;
@@ -190,6 +200,7 @@ void refuse_idle_options(const CLI::App& command, const TrainRequest& request) {
       {"--beta2", is_sgd, "sgd has one moment"},
       {"--eps", is_sgd, "sgd divides by nothing"},
       {"--adamw", is_sgd, "--optimizer is sgd"},
+      {"--stochastic-rounding", keeps_weights_in_f32(request.precision), "weights are kept in f32"},
       {"--min-lr-share", optimizer.schedule.shape == Schedule::Shape::constant, "the schedule is constant"},
       {"--lora-dropout", !has_adapters, "nothing is trained by --lora or --lora-from"},
       {"--epochs", request.steps > 0, "--steps says how many"},

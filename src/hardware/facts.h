@@ -56,9 +56,9 @@ struct MatmulRate {
   KernelKey key;
   std::string kernel;  ///< Its description, packing and all.
   Arithmetic arithmetic = Arithmetic::instructions;
-  double gflops = 0;  ///< The same weights again and again.
-  /// Weights from beyond the second cache, as those of a model's layers are: what kernels for constant weights are
-  /// ordered by. 0: not measured.
+  double gflops = 0;  ///< The same weights again and again; a turn that was little disturbed.
+  /// Weights from beyond the second cache, as those of a model's layers are, over all turns: what kernels for constant
+  /// weights are ordered by. 0: not measured.
   double streaming_gflops = 0;
 };
 

@@ -164,6 +164,55 @@ TEST(Product, AddsInTheOrderOfKWhateverItsCut) {
   }
 }
 
+/// y = a b, from `offset` bytes behind a line on; `read_late` lets it go past the caches.
+Tensor weight_gradient_of(const Tensor& a, const Tensor& b, DType dtype, std::int64_t offset, bool read_late) {
+  MachineFacts facts = read_machine_facts();
+  facts.caches = {{.level = 2, .bytes = 1024}};  // the result counts as large
+  const std::int64_t size = static_cast<std::int64_t>(size_of(dtype));
+  const std::int64_t rows = a.shape()[1];
+  const std::int64_t columns = b.shape()[1];
+  const Product product = {.rows = rows,
+                           .columns = columns,
+                           .depth = a.shape()[0],
+                           .a = factor_over(a, Factor::Order::k_strided),
+                           .b = factor_over(b, Factor::Order::k_strided),
+                           .bias = DType::f32,
+                           .onto = {},
+                           .y = {nullptr, dtype, columns * size},
+                           .threads = 2,
+                           .read_late = read_late};
+  const auto memory = [](const Memory& m) -> ProductMemory {
+    return {m.in<std::byte>(0), m.in<std::byte>(1), nullptr, nullptr, m.out<std::byte>(0), m.workspace};
+  };
+  const MatmulCode code = facts.isa.avx512 ? codes::f32() : codes::f32_strips_avx2();
+  const Prepared prepared = prepare_product(product, facts, code, memory);
+  const AlignedBytes workspace = allocate_aligned(prepared.workspace_bytes);
+  const auto bytes = static_cast<std::size_t>(rows * columns * size);
+  const AlignedBytes place = allocate_aligned(bytes + 64);
+  const std::byte* const inputs[] = {a.data(), b.data()};
+  std::byte* const outputs[] = {place.get() + offset};
+  prepared.kernel->run({.inputs = inputs, .outputs = outputs, .workspace = workspace.get()});
+  Tensor y(dtype, {rows, columns});
+  std::memcpy(y.data(), place.get() + offset, bytes);
+  return y;
+}
+
+TEST(Product, GoesPastTheCachesWithTheSameBits) {
+  if (!read_machine_facts().isa.avx2) GTEST_SKIP() << "no AVX2 here";
+  for (const std::int64_t columns : {64, 96, 70}) {
+    const Tensor a = fractions({50, 130}, 0);
+    const Tensor b = fractions({50, columns}, 1);
+    for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+      const Tensor kept = weight_gradient_of(a, b, dtype, 0, false);
+      for (const std::int64_t offset : {0, 4, 32}) {
+        const Tensor late = weight_gradient_of(a, b, dtype, offset, true);
+        EXPECT_EQ(std::memcmp(kept.data(), late.data(), kept.bytes()), 0)
+            << columns << " of " << name(dtype) << " from " << offset;
+      }
+    }
+  }
+}
+
 TEST(Product, IsExactInBf16DotProducts) {
   const MachineFacts facts = read_machine_facts();
   if (!facts.isa.avx512_bf16 || !facts.isa.avx512) GTEST_SKIP() << "no AVX512-BF16 here";
@@ -195,6 +244,7 @@ TEST(Product, NeedsLittleMemoryWhateverItsShape) {
                                .threads = 2};
       EXPECT_LE(prepare_product(product, facts, codes::f32(), places).workspace_bytes, 4U << 20U);
       EXPECT_LE(prepare_product(product, facts, codes::f32_strips_avx2(), places).workspace_bytes, 4U << 20U);
+      EXPECT_LE(prepare_product(product, facts, codes::bf16_tiles(), places).workspace_bytes, 5U << 20U);
     }
   }
 }
