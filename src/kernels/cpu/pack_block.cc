@@ -227,7 +227,8 @@ HWY_INLINE void transpose_lines(const ItemRows& rows, std::int64_t width, std::i
     const std::int64_t end = std::min(line + items_a_line, groups);
     for (std::int64_t row = 0; rows.ahead != 0 && row < width; ++row)
       __builtin_prefetch(rows.data + row * rows.stride + line * item_bytes + rows.ahead);
-    transpose_items(rows.data + line * item_bytes, rows.stride, width, end - line, to + line * group_bytes, group_bytes);
+    transpose_items(rows.data + line * item_bytes, rows.stride, width, end - line, to + line * group_bytes,
+                    group_bytes);
   }
 }
 

@@ -9,8 +9,8 @@ namespace {
 ///
 /// Behind each of them come instructions that do nothing. Where a core's other hardware thread works too (so it seems:
 /// docs/performance.md), tile instructions one behind the other get little of the core: on Emerald Rapids a step of
-/// multiply_tiles took 147 ns then, and 90 with twelve of these in between (102 with 4, 95 with 8, 96 with 24); with the
-/// core to itself it took 38 ns either way.
+/// multiply_tiles took 147 ns then, and 90 with twelve of these in between (102 with 4, 95 with 8, 96 with 24); with
+/// the core to itself it took 38 ns either way.
 struct HardwareTiles {
   void configure(const TileConfiguration& configuration) { asm volatile("ldtilecfg %0" ::"m"(configuration)); }
   void release() { asm volatile("tilerelease"); }
