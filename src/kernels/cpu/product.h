@@ -39,7 +39,9 @@ struct Product {
   SourceRows onto;
   SinkRows y;
   int threads = 1;
-  bool read_late = false;  ///< y is read when much else has been: where it is large, it is kept out of the caches.
+  /// y is read when much else has been: where it is large, it is kept out of the caches. Of products without bias and
+  /// onto.
+  bool read_late = false;
   std::int64_t Product::*counted = nullptr;  ///< The member that Memory::rows replaces; null: none.
 };
 
