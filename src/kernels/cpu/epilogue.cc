@@ -103,7 +103,6 @@ void stream(const Epilogue& epilogue, const std::byte* sums, std::int64_t rows, 
       for (std::int64_t i = 0; i < columns; i += lane_count()) lanes.put(hn::LoadU(f32_lanes, sum + i), out[row], i);
     }
   });
-  hwy::FlushStream();
 }
 
 }  // namespace assay::cpu::HWY_NAMESPACE
@@ -121,6 +120,10 @@ Finish choose_finish() {
 
 Finish choose_stream() {
   return &HWY_DYNAMIC_DISPATCH(stream);
+}
+
+void end_streams() {
+  hwy::FlushStream();
 }
 
 }  // namespace assay::cpu

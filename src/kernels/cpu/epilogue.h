@@ -40,5 +40,7 @@ Finish choose_finish();
 /// first. Of f32 sums, whole panels and an f32 or bf16 y whose rows begin with lines; the rest of the epilogue is not
 /// heeded.
 Finish choose_stream();
+/// Behind all that this thread streams, and before another thread reads it. Waits for memory: once a run, not a block.
+void end_streams();
 
 }  // namespace assay::cpu

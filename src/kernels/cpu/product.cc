@@ -58,6 +58,7 @@ class PackedProduct final : public Kernel {
     on_threads(threads_, [&](int thread, int) {
       const std::int64_t count = cut_.tasks();
       for (std::int64_t task = next++; task < count; task = next++) run_task(tensors, task, thread);
+      if (stream_ != finish_) end_streams();
     });
   }
 
